@@ -17,8 +17,12 @@ import { gatePlaceholders } from "./placeholder-values.ts";
 import type { GateRecord, Stage, ZoneRecord } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
 
+type Place = Pick<Stage, "point" | "zone">;
+
 export interface Advance {
   readonly record: GateRecord;
+  /** The stage of which the checks are asked. */
+  readonly stage: Place | undefined;
   /** The checks to ask now. */
   readonly due: readonly PlannedCheck[];
   /** The values of the placeholders of these checks. */
@@ -37,6 +41,7 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
     stage && isStageOpen(stage, record, view.zones) ? planChecks(gate.checks, stage.checks, stage.since) : [];
   return {
     record,
+    stage,
     due: asked.filter((check) => check.dueAt <= view.now),
     values: stage ? gatePlaceholders(gate, { stage, record, view }) : {},
     nextAt: earliest([...asked.map((check) => check.dueAt), ...(stage ? soakingUntil(gate, stage, view.now) : [])]),
@@ -85,8 +90,6 @@ function settleWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRe
   return isBypassed(record, "", view) ? settle(bypass(record, place, view), view) : addStage(record, place, view);
 }
 
-type Place = Pick<Stage, "point" | "zone">;
-
 /** Bypasses the stage, even if its checks have failed. */
 function bypass(record: GateRecord, place: Place, view: RolloutView): GateRecord {
   const opened = addStage(record, place, view);
@@ -96,7 +99,7 @@ function bypass(record: GateRecord, place: Place, view: RolloutView): GateRecord
   };
 }
 
-const isAt = (stage: Place, { point, zone }: Place): boolean => stage.point === point && stage.zone === zone;
+export const isAt = (stage: Place, { point, zone }: Place): boolean => stage.point === point && stage.zone === zone;
 
 /**
  * A stage never begins before its rollout, which another clock may have dated up to a minute ahead: read back, it would

@@ -9,7 +9,7 @@ import type { Log } from "../../../infra/log.ts";
 import { judgeAnswer, type CheckVerdict } from "../../checks/check.ts";
 import { askChecks, type Round } from "../../checks/act/ask-prometheus.ts";
 import type { Answers } from "../../checks/result.ts";
-import { advanceGate, type Advance } from "../advance.ts";
+import { advanceGate, type Advance, isAt } from "../advance.ts";
 import type { Gate } from "../gate.ts";
 import { findImpossible, sampleValues } from "../placeholder-values.ts";
 import { formatRecord, type GateRecord, outlineOf, readRecord } from "../record.ts";
@@ -34,6 +34,8 @@ import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 interface GateContext extends Omit<Context, "stop"> {
   readonly round: Round;
   readonly log: Log;
+  /** Reads the rollout again if `view` is old by now, otherwise resolves with it; undefined if its zones are gone. */
+  readonly renew: (view: RolloutView) => Promise<RolloutView | undefined>;
   /** The last status that this process has written, by the UID of the gate. */
   readonly sent: Map<string, SentStatus>;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
@@ -81,11 +83,11 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, cont
 }
 
 async function follow(gate: Gate, view: RolloutView | undefined, context: GateContext): Promise<Followed> {
-  const [answers, found] = await Promise.all([
-    view ? askDue(gate, advanceGate(gate, view, NO_ANSWERS), context) : NO_ANSWERS,
+  const [asked, found] = await Promise.all([
+    view && ask(gate, view, context),
     findInExpressions(gate, view !== undefined, context),
   ]);
-  const next = view && advanceGate(gate, view, answers);
+  const { next, view: latest } = asked ?? {};
   const record = next?.record ?? (gate.record && forgetOldSpec(gate, gate.record));
   const findings = findInResults(gate, record?.stages.at(-1), found);
   const stamp = { earlier: gate.conditions, generation: gate.generation, now: context.clock.now() };
@@ -96,8 +98,29 @@ async function follow(gate: Gate, view: RolloutView | undefined, context: GateCo
   if (!stored) return { progressed: false, nextAt };
   // Fields that the definition does not know are not stored, and would look new in each tick.
   const { record: kept } = readRecord(stored.status);
-  context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(gate, kept, view)]);
+  context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(gate, kept, latest)]);
   return { progressed: outlineOf(kept) !== outlineOf(gate.record), nextAt };
+}
+
+interface Decided {
+  readonly next?: Advance;
+  readonly view: RolloutView | undefined;
+}
+
+/**
+ * Asks the checks that are due, and decides by their answers. They may come late, and the step may have waited for its
+ * turn: then zones that are read after the answers decide what lets the rollout go on.
+ */
+async function ask(gate: Gate, view: RolloutView, context: GateContext): Promise<Decided> {
+  const asked = advanceGate(gate, view, NO_ANSWERS);
+  const answers = await askDue(gate, asked, context);
+  const next = advanceGate(gate, view, answers);
+  if (outlineOf(next.record) === outlineOf(gate.record)) return { next, view };
+  const latest = await context.renew(view);
+  if (latest === view || !latest) return { ...(latest && { next }), view: latest };
+  const renewed = advanceGate(gate, latest, NO_ANSWERS);
+  const isSame = latest.identity === view.identity && asked.stage && renewed.stage && isAt(asked.stage, renewed.stage);
+  return { next: isSame ? advanceGate(gate, latest, answers) : renewed, view: latest };
 }
 
 /** Undefined if the gate has this status already, or if the status was already sent for this version of the gate. */

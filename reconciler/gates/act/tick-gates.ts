@@ -15,11 +15,14 @@ import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { Gate } from "../gate.ts";
 import { bypassesOf, isHeld, judgeGates } from "../hold.ts";
 import type { GateChange } from "../report.ts";
-import { identityOf, type RolloutView, type Wanted } from "../rollout.ts";
+import { identityOf, type RolloutView, type Wanted, wantedBy } from "../rollout.ts";
 import { hold } from "../../model/decision.ts";
 import { groupBy } from "../../model/order.ts";
 import { type Bypass, groupKey, type GateVerdicts, type Zone, type ZoneList } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
+import { isOutdated } from "../../rollout/act/delete-pods.ts";
+import { decideByStatus, decideUngated } from "../../rollout/decide-rollout.ts";
+import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { followGate, type SentStatus, type Followed, type Tried } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
 
@@ -75,6 +78,7 @@ export function createGates({ clock, log, metrics }: GatesTools): Gates {
 
   return {
     async begin(context, { namespaces, emitEvents, beginRound }) {
+      const gatheredAt = clock.monotonic();
       const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, context)] as const)));
       for (const [namespace, one] of lists)
         if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
@@ -90,7 +94,9 @@ export function createGates({ clock, log, metrics }: GatesTools): Gates {
       const following = { ...context, log, sent, onChange, onVerdict, tried };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
         using round = beginRound();
-        return await Promise.all(gates.map((gate) => followGate(gate, view, { ...following, round })));
+        const renew = async (old: RolloutView): Promise<RolloutView | undefined> =>
+          isOutdated({ gatheredAt }, context) ? await readRollout(old, gates, context) : old;
+        return await Promise.all(gates.map((gate) => followGate(gate, view, { ...following, round, renew })));
       };
 
       return {
@@ -135,6 +141,26 @@ export function createGates({ clock, log, metrics }: GatesTools): Gates {
       };
     },
   };
+}
+
+/** The rollout by its zones as they are now; undefined if they are gone. */
+async function readRollout(
+  { zones: [first] }: RolloutView,
+  gates: readonly Gate[],
+  { clock, ...source }: Omit<Context, "stop">,
+): Promise<RolloutView | undefined> {
+  const zones = first ? await gatherGroupZones(first, source) : [];
+  if (zones.length === 0) return undefined;
+  const view = { identity: identityOf(zones), zones, now: clock.now() };
+  const rollout = { ...view, wanted: await findWanted(zones, { clock, ...source }) };
+  return { ...rollout, isHeld: isHeld(gates, rollout) };
+}
+
+async function findWanted(zones: readonly Zone[], { clock, ...source }: Omit<Context, "stop">): Promise<Wanted> {
+  const early = decideByStatus(zones);
+  if (early !== "readPods") return { kind: early ? "other" : "settled" };
+  const snapshot = await gatherGroup(zones, source);
+  return wantedBy(decideUngated({ ...snapshot, now: clock.now() }));
 }
 
 /** The verdicts of listed gates on one group; undefined without gates. */

@@ -213,6 +213,21 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: `(zone.bypass || isBypassed(record, zone.name, view)) ? "Nothing"`,
   },
   {
+    breaks: "a gate lets no zone begin by zones that were read long before an answer came",
+    file: "reconciler/gates/act/tick-gates.ts",
+    find: "isOutdated({ gatheredAt }, context) ? await readRollout(old, gates, context) : old",
+    replacement:
+      "isOutdated({ gatheredAt }, context) && gates.length < 0 ? await readRollout(old, gates, context) : old",
+    tests: ["test/reconciler/gates/act/follow-gate.test.ts"],
+  },
+  {
+    breaks: "a belated answer does not count for a rollout that has begun meanwhile",
+    file: "reconciler/gates/act/follow-gate.ts",
+    find: "latest.identity === view.identity && asked.stage",
+    replacement: "asked.stage",
+    tests: ["test/reconciler/gates/act/follow-gate.test.ts"],
+  },
+  {
     breaks: "a step that takes long reads the gates again before it deletes pods",
     file: "reconciler/run/step-group.ts",
     find: "if (isLate && decision",

@@ -48,6 +48,84 @@ onCluster(
   },
 );
 
+/** The checking of a process whose answers take 1.5 s; `meanwhile` happens before they are there. */
+function answerLate(gates: GateScene, meanwhile: () => void): ReturnType<GateScene["checking"]> {
+  const { checker, ...rest } = gates.checking(gates.cluster);
+  return {
+    ...rest,
+    checker: {
+      begin(...scope) {
+        const round = checker.begin(...scope);
+        const ask: typeof round.ask = async (question) => {
+          const answer = await round.ask(question);
+          meanwhile();
+          await gates.stage.time.advance(1500);
+          return answer;
+        };
+        return { ...round, ask, [Symbol.dispose]: () => round[Symbol.dispose]() };
+      },
+    },
+  };
+}
+
+/** Zone a is done, and zone b lacks one success. */
+async function almostOpen(gates: GateScene): Promise<void> {
+  const { stage, prometheus, cluster } = gates;
+  writeGate(gates);
+  await gates.tick(cluster, 2);
+  prometheus.answer = () => 1;
+  deploy(stage, "x:2");
+  await gates.tick(cluster, 40);
+  prometheus.answer = () => 0;
+  await stage.time.advance(1000);
+  await gates.tick(cluster, 1);
+  assert.deepEqual(opened(gates), ["Waiting", 1]);
+  await stage.time.advance(1000);
+}
+
+/** The state of the last stage, and the successes of its check. */
+const opened = (gates: GateScene): unknown[] => {
+  const stage = statusOf(gates).stages.at(-1);
+  return [stage?.state, stage?.checks[0]?.["consecutiveSuccesses"]];
+};
+
+function setReady({ stage }: GateScene, name: string, isReady: boolean): void {
+  const pod = stage.emulator.store.get("pods", "default", name) ?? assert.fail();
+  const annotations = { ...pod.metadata.annotations, "sim/ready": String(isReady) };
+  stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+}
+
+onCluster("a gate lets no zone begin by zones that were read long before an answer came", async (gates) => {
+  const { stage, cluster, seen } = gates;
+  await almostOpen(gates);
+  await tickOnce(
+    stage,
+    cluster,
+    answerLate(gates, () => setReady(gates, "ingester-zone-c-0", false)),
+  );
+  assert.deepEqual(opened(gates), ["Waiting", 2], "zone c is not ready: the answer counts, and nobody wants zone b");
+  setReady(gates, "ingester-zone-c-0", true);
+  await stage.time.advance(1000);
+  await tickOnce(
+    stage,
+    cluster,
+    answerLate(gates, () => {}),
+  );
+  assert.equal(opened(gates)[0], "Passed", "late answers alone hold nothing");
+  await gates.tick(cluster, 60, () => seen.deleted.length === 9);
+  assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
+});
+
+onCluster("a late answer does not count for a rollout that has begun meanwhile", async (gates) => {
+  const { stage, cluster } = gates;
+  await almostOpen(gates);
+  const before = statusOf(gates).identity;
+  const deployLate = (): void => deploy(stage, "x:3", { zones: ["b", "c"] });
+  await tickOnce(stage, cluster, answerLate(gates, deployLate));
+  assert.notEqual(statusOf(gates).identity, before);
+  assert.deepEqual(opened(gates), ["Waiting", undefined], "zone b waits for new results");
+});
+
 onCluster("gates say what is wrong with an expression or a group, once a change", async (gates) => {
   const { cluster, prometheus } = gates;
   prometheus.answer = () => ({ status: 400, body: failure("1:4: parse error: unexpected end of input") });
