@@ -17,7 +17,6 @@ import { orphanedZone, orphansByOwner } from "../model/orphans.ts";
 import { type Pod, readPod } from "../model/pod.ts";
 import {
   groupKey,
-  type Labels,
   readZone,
   withPods,
   type GroupSnapshot,
@@ -56,29 +55,21 @@ export async function gatherGroupZones(
   return (await readAll({ resource: statefulSets, query, read: readZone }, source, call)).items.toSorted(byName);
 }
 
-/** Completes the zones of one group, which are all of them, as `gatherGroups` does. */
+/**
+ * Completes the zones of one group, which are all of them, with their pods, and adds the pods that carry the label of the
+ * group without being of a zone. Throws the error of the API server.
+ */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
-  return await snapshotOf(zones, await readPods(zones, source, call), { ...source, call });
+  const { complete, labelled } = await readPods(zones, source, call);
+  const { namespace = "", group: name = "" } = zones[0] ?? {};
+  const orphans = await findOrphans(labelled, zones, { ...source, call });
+  return { namespace, name, zones: zones.map(complete), ...(orphans.length > 0 && { orphans }) };
 }
 
 /** Completes some zones of a group with their pods. */
 export async function gatherZonePods(zones: readonly Zone[], source: Source): Promise<readonly ZoneWithPods[]> {
   const { complete } = await readPods(zones, source);
   return zones.map(complete);
-}
-
-/**
- * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, 8
- * at a time, and adds the pods that carry the label of a group without being of a zone. Throws the error of the API
- * server.
- */
-export async function gatherGroups(
-  groups: readonly (readonly Zone[])[],
-  source: Source,
-  call?: Call,
-): Promise<readonly GroupSnapshot[]> {
-  const found = await readPods(groups.flat(), source, call);
-  return await Promise.all(groups.map((zones) => snapshotOf(zones, found, { ...source, call })));
 }
 
 /** A source, and the bounds of its calls. */
@@ -88,44 +79,30 @@ interface BoundSource extends Source {
 
 interface FoundPods {
   readonly complete: (zone: Zone) => ZoneWithPods;
-  /** By the value of their label `rollout-group`. */
-  readonly labelled: ReadonlyMap<string, readonly Pod[]>;
+  /** Those that carry the label of the group, and that none of its zones controls. */
+  readonly labelled: readonly Pod[];
 }
 
-/** Lists of pods in flight for one group, or for those that share lists. */
+/** Lists of pods in flight for one group. */
 const LISTS_AT_ONCE = 8;
 
+/** In as few lists as the selectors of the zones allow. */
 async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<FoundPods> {
   const found = new Map<Zone, Pod[]>(zones.map((zone) => [zone, []]));
-  const labelled = new Map<string, Pod[]>();
+  const labelled: Pod[] = [];
   const uids = new Set(zones.map(({ uid }) => uid));
-  const namespace = zones[0]?.namespace ?? "";
-  await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, groups, zoneOf }) => {
-    for (const group of groups) labelled.set(group, []);
+  const { namespace = "", group } = zones[0] ?? {};
+  await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, findsGroup, zoneOf }) => {
     const visit = (object: PodObject): void => {
       const pod = readPod(object);
       const { labels = {} } = object.metadata ?? {};
       const zone = zoneOf(pod.owner, labels);
       if (zone) found.get(zone)?.push(pod);
-      else if (!uids.has(pod.owner ?? "")) ofGroups(groups, labels)?.push(pod);
+      else if (findsGroup && !uids.has(pod.owner ?? "") && labels[LABELS.rolloutGroup] === group) labelled.push(pod);
     };
     await visitAll({ resource: pods, query: { namespace, labelSelector }, visit }, source, call);
   });
-  function ofGroups(groups: ReadonlySet<string>, { [LABELS.rolloutGroup]: group = "" }: Labels): Pod[] | undefined {
-    return groups.has(group) ? labelled.get(group) : undefined;
-  }
   return { complete: (zone) => withPods(zone, found.get(zone) ?? []), labelled };
-}
-
-async function snapshotOf(
-  zones: readonly Zone[],
-  { complete, labelled }: FoundPods,
-  source: BoundSource,
-): Promise<GroupSnapshot> {
-  const [first] = zones;
-  const { namespace = "", group: name = "" } = first ?? {};
-  const orphans = await findOrphans(labelled.get(name) ?? [], zones, source);
-  return { namespace, name, zones: zones.map(complete), ...(orphans.length > 0 && { orphans }) };
 }
 
 /**
@@ -138,7 +115,7 @@ export async function gatherOrphans<P extends Pod>(
   source: BoundSource,
 ): Promise<(Zone & { readonly pods: readonly P[] })[]> {
   const [first] = zones;
-  const list = planLists(zones).find(({ groups }) => groups.size > 0);
+  const list = planLists(zones).find(({ findsGroup }) => findsGroup);
   if (!first || !list) return [];
   const query = { namespace: first.namespace, labelSelector: list.labelSelector };
   const { items } = await readAll({ resource: pods, query, read }, source, source.call);

@@ -1,10 +1,10 @@
 /**
- * Lists of pods that several StatefulSets share: an API server goes through all pods of the namespace for each list,
+ * Lists of pods that the zones of a group share: an API server goes through all pods of the namespace for each list,
  * however few it finds. They find the pods that carry the label of a group, too, whatever StatefulSet made them.
  */
 import { LABELS } from "../model/annotations.ts";
 import { groupBy } from "../model/order.ts";
-import { groupKey, type Labels, type Zone } from "../model/zone.ts";
+import type { Labels, Zone } from "../model/zone.ts";
 
 /** A list that finds the pods of these zones, and possibly others. */
 export interface SharedList {
@@ -12,8 +12,8 @@ export interface SharedList {
   readonly zones: readonly Zone[];
   /** The zone whose controller has this UID, if the zone's own selector matches the labels. */
   readonly zoneOf: (uid: string | undefined, labels: Labels) => Zone | undefined;
-  /** The groups of which it finds each pod that has their label. */
-  readonly groups: ReadonlySet<string>;
+  /** True if it finds each pod that has the label of the group. */
+  readonly findsGroup: boolean;
 }
 
 /** Characters of a selector, so that its URL stays below the 8 kB that proxies accept. */
@@ -26,17 +26,16 @@ const TERM = /^([\w./-]+)=([\w.-]+)$/;
 interface Part {
   readonly selector: string;
   readonly zones: readonly Zone[];
-  /** Set if it selects by the label of this group alone. */
-  readonly group?: string;
+  /** Set if it selects by the label of the group alone. */
+  readonly isOfGroup?: boolean;
 }
 
 /**
- * Plans the lists for zones of one namespace, with `MAX_CHARACTERS` of selector each unless one zone alone needs more.
+ * Plans the lists for zones of one group, with `MAX_CHARACTERS` of selector each unless one zone alone needs more.
  * Zones share lists if their selectors name the same labels, and no expressions; any other has a list of its own.
  */
 export function planLists(zones: readonly Zone[]): SharedList[] {
-  const parts = [...groupBy(zones, groupKey).values()].flatMap(partsOf);
-  const alike = groupBy(parts, ({ selector, zones: [first] }) => {
+  const alike = groupBy(partsOf(zones), ({ selector, zones: [first] }) => {
     const labels = labelsOf(selector);
     return labels ? Object.keys(labels).toSorted().join() : `${selector} ${first?.uid}`;
   });
@@ -53,7 +52,7 @@ function partsOf(zones: readonly Zone[]): Part[] {
   const bound = zones.filter(isBound);
   const isLabelled = bound.length > 0 || zones.some(({ podLabels }) => podLabels[LABELS.rolloutGroup] === group);
   const others = zones.filter((zone) => !isBound(zone)).map((zone) => ({ selector: zone.selector, zones: [zone] }));
-  const ofGroup = { selector: `${LABELS.rolloutGroup}=${group}`, zones: bound, group };
+  const ofGroup = { selector: `${LABELS.rolloutGroup}=${group}`, zones: bound, isOfGroup: true };
   return isLabelled && group !== "" ? [ofGroup, ...others] : others;
 }
 
@@ -84,7 +83,7 @@ function listOf(parts: readonly Part[]): SharedList {
   return {
     labelSelector: joinSelectors(parts.map(({ selector }) => selector)),
     zones,
-    groups: new Set(parts.flatMap(({ group }) => group ?? [])),
+    findsGroup: parts.some(({ isOfGroup }) => isOfGroup),
     zoneOf(uid, labels) {
       const { zone, own = [] } = owners.get(uid ?? "") ?? {};
       return own.every(([key, value]) => labels[key] === value) ? zone : undefined;
