@@ -139,7 +139,9 @@ const isDegraded = (zone: BudgetZone | undefined): boolean =>
 
 /** Where no budget counts them: why the pods of this zone have to stay. */
 function whyOthersComeFirst(own: string, world: World): string | undefined {
-  const degraded = zonesIn(world).filter((zone) => zone.name !== own && isDegraded(zone)).map(({ name }) => name);
+  const degraded = zonesIn(world)
+    .filter((zone) => zone.name !== own && isDegraded(zone))
+    .map(({ name }) => name);
   return degraded.length === 0 ? undefined : `${listSome(degraded)} has pods that are missing or not ready`;
 }
 

@@ -136,7 +136,8 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
     trouble: "an annotation rollout-group beside the label, which alone is read",
     make: (at) => annotate(at, SETS, B, { "rollout-group": "other" }),
     says: {
-      doctor: /ingester-zone-b: rollout-group is an annotation; it is read as a label only, which is ingester and counts/,
+      doctor:
+        /ingester-zone-b: rollout-group is an annotation; it is read as a label only, which is ingester and counts/,
     },
     cure: { by: "doctor" },
   },
