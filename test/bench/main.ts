@@ -22,6 +22,7 @@ import { benchFlags, benchRequests } from "./requests.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
 import { benchScaling } from "./scaling.ts";
+import { benchSettled } from "./settled.ts";
 import { benchStart } from "./start.ts";
 import { benchStarts } from "./starts.ts";
 import { benchStatusPage } from "./status-page.ts";
@@ -36,6 +37,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   agent: benchAgent,
   checks: benchChecks,
   scaling: benchScaling,
+  settled: benchSettled,
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,
@@ -53,7 +55,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
 };
 
 /** Run only by their names: they take long, or need what few machines have. */
-const BY_NAME = new Set(["fleet", "compare"]);
+const BY_NAME = new Set(["settled", "fleet", "compare"]);
 
 const root = join(import.meta.dirname, "../..");
 const named = process.argv.slice(2);
