@@ -8,7 +8,7 @@ import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
 import { windowOf } from "../../reconciler/group-status/zones.ts";
-import { findClosedWindow, type RolloutWindow } from "../../reconciler/model/rollout-window.ts";
+import { findClosedWindow, type WrittenWindow } from "../../reconciler/model/rollout-window.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
 import { MAX_ZONES } from "../../reconciler/model/too-many-zones.ts";
 import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
@@ -199,7 +199,7 @@ function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>
 }
 
 /** By the time of the scrape: windows open and close without a tick. */
-function sampleWindow(labels: Labels, window: RolloutWindow | undefined, now: number): Row[] {
+function sampleWindow(labels: Labels, window: WrittenWindow | undefined, now: number): Row[] {
   if (!window) return [];
   const closed = findClosedWindow(window, now);
   return [

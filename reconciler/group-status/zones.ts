@@ -1,6 +1,6 @@
 /** The zones of a group in its status. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { readWrittenWindow, type RolloutWindow, type WrittenWindow } from "../model/rollout-window.ts";
+import type { WrittenWindow } from "../model/rollout-window.ts";
 import { type Seen, revisionKey } from "../report/memory.ts";
 import { type Bypass, isSettledByStatus, type Zone } from "../model/zone.ts";
 import type { RemainingStep, GroupSummary, StoredHold, ZoneRow } from "./status.ts";
@@ -28,16 +28,16 @@ export function describeZone({ name, status, scaling, ...zone }: Zone, bypasses:
 /** Characters of an annotation in a status: a longer one is invalid, and stays invalid when it is cut off. */
 const MAX_WRITTEN = 1001;
 
-function describeWindow({ written }: RolloutWindow): Partial<WrittenWindow> {
+function describeWindow(written: WrittenWindow): Partial<WrittenWindow> {
   const set = Object.entries(written).filter(([, text]) => text !== "");
   return Object.fromEntries(set.map(([name, text]) => [name, text.slice(0, MAX_WRITTEN)]));
 }
 
 /** The window of a zone in a status; undefined if it has none. */
-export function windowOf({ rolloutWindow }: Partial<ZoneRow>): RolloutWindow | undefined {
+export function windowOf({ rolloutWindow }: Partial<ZoneRow>): WrittenWindow | undefined {
   if (!rolloutWindow) return undefined;
   const { cron = "", duration = "", timeZone = "", freezes = "" } = rolloutWindow;
-  return readWrittenWindow({ cron, duration, timeZone, freezes });
+  return { cron, duration, timeZone, freezes };
 }
 
 /** The state of these zones' rollout by the rows that an earlier process has stored. */

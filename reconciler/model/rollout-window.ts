@@ -8,7 +8,6 @@
  */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { findNear } from "../../infra/edit-distance.ts";
-import { once } from "../../infra/once.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, MAX_VALUE_LENGTH } from "./annotations.ts";
 import type { Hold } from "./decision.ts";
@@ -20,7 +19,10 @@ interface Freeze {
   readonly to: number;
 }
 
-/** The annotations of a window as they are written, trimmed; "" for each that is not set. */
+/**
+ * The annotations of a window as they are written, trimmed; "" for each that is not set. It is parsed only where a pod
+ * is about to go, or somebody asks for its problem or its opening: whoever may write StatefulSets may write thousands.
+ */
 export interface WrittenWindow {
   readonly cron: string;
   readonly duration: string;
@@ -28,8 +30,7 @@ export interface WrittenWindow {
   readonly freezes: string;
 }
 
-export interface RolloutWindow {
-  readonly written: WrittenWindow;
+interface RolloutWindow {
   /** Undefined: open except in freezes. */
   readonly window: Window | undefined;
   readonly freezes: readonly Freeze[];
@@ -46,8 +47,8 @@ export interface ClosedWindow extends Pick<Hold, "reason" | "message"> {
 /** The window settings of a StatefulSet. */
 export interface WindowSettings {
   /** Undefined without any annotation of a window. */
-  readonly window: RolloutWindow | undefined;
-  /** The problems of the annotations, a sentence each. */
+  readonly window: WrittenWindow | undefined;
+  /** The problems of the annotations, a sentence each, without that of the window itself (`findWindowProblem`). */
   readonly problems: readonly string[];
 }
 
@@ -61,23 +62,25 @@ const PREFIX = "zonewise.dev/rollout-";
 const KNOWN: readonly string[] = Object.values(ANNOTATIONS).filter((name) => name.startsWith(PREFIX));
 
 /** Names that are compared with those that there are. */
-const MAX_UNKNOWN = 10;
+const MAX_UNKNOWN = 3;
 /** Characters of a value. A longer one is no window. */
 const MAX_LENGTH = MAX_VALUE_LENGTH;
 const MAX_DURATION_S = 31 * 86_400;
-/** Texts that are remembered: reading an expression takes half a millisecond, and zones are read in every tick. */
-const MAX_REMEMBERED = 1000;
+/** Characters of the years. Each item of their list may take a tenth of a millisecond: there are 10,000 years. */
+const MAX_YEARS_LENGTH = 50;
+/** Windows that are remembered, of 160 kB and more each: parsing one takes half a millisecond. */
+const MAX_REMEMBERED = 64;
+/** Problems that are remembered: they are asked for in every tick. */
+const MAX_PROBLEMS = 4096;
 
 /** Reads the annotations of a window. An empty value counts as not set. */
 export function readRolloutWindow(annotations: Strings): WindowSettings {
   const read = (name: string): string => annotations?.[name]?.trim() ?? "";
   const written = { cron: read(WINDOW), duration: read(DURATION), timeZone: read(TIME_ZONE), freezes: read(FREEZES) };
-  const window = written.cron + written.freezes === "" ? undefined : readWrittenWindow(written);
   const useless = written.cron === "" ? [DURATION, TIME_ZONE].filter((name) => read(name) !== "") : [];
   return {
-    window,
+    window: written.cron + written.freezes === "" ? undefined : written,
     problems: [
-      ...(window?.problem === undefined ? [] : [`${window.problem}; the zone's pods stay until it is corrected`]),
       ...useless.map((name) => `annotation ${name} has no effect without ${WINDOW}`),
       ...findUnknown(annotations),
     ],
@@ -93,13 +96,30 @@ function findUnknown(annotations: Strings): string[] {
   });
 }
 
-const read = new Map<string, RolloutWindow>();
-const parseOnce = once(parse, (written: WrittenWindow) => JSON.stringify(written), read);
+const windows = new Map<string, RolloutWindow>();
+const problems = new Map<string, string | undefined>();
 
-/** The window of these annotations. One that cannot be read has a problem. */
-export function readWrittenWindow(written: WrittenWindow): RolloutWindow {
-  if (read.size >= MAX_REMEMBERED) read.clear();
-  return parseOnce(written);
+const keyOf = ({ cron, duration, timeZone, freezes }: WrittenWindow): string =>
+  JSON.stringify([cron, duration, timeZone, freezes]);
+
+/** Forgets the oldest entry of a full memory. */
+function remember<Value>(memory: Map<string, Value>, key: string, value: Value, most: number): Value {
+  const [oldest] = memory.keys();
+  if (memory.size >= most && oldest !== undefined) memory.delete(oldest);
+  memory.set(key, value);
+  return value;
+}
+
+function parseOnce(written: WrittenWindow): RolloutWindow {
+  const key = keyOf(written);
+  return windows.get(key) ?? remember(windows, key, parse(written), MAX_REMEMBERED);
+}
+
+/** Why the window cannot be read, in a sentence; undefined if it can, or there is none. */
+export function findWindowProblem(written: WrittenWindow | undefined): string | undefined {
+  if (!written) return undefined;
+  const key = keyOf(written);
+  return problems.has(key) ? problems.get(key) : remember(problems, key, parseOnce(written).problem, MAX_PROBLEMS);
 }
 
 /** The problem of an annotation, in a sentence. */
@@ -110,14 +130,17 @@ const refuse = (name: string, value: string, why: string): Problem => ({
 /** Annotations that cannot be read give a window with a problem. */
 function parse(written: WrittenWindow): RolloutWindow {
   const freezes = parseFreezes(written.freezes);
-  if ("problem" in freezes) return { written, window: undefined, freezes: [], ...freezes };
+  if ("problem" in freezes) return { window: undefined, freezes: [], ...freezes };
   const window = written.cron === "" ? undefined : parseTimes(written);
-  if (window && "problem" in window) return { written, window: undefined, freezes, ...window };
-  return { written, window, freezes, problem: undefined };
+  if (window && "problem" in window) return { window: undefined, freezes, ...window };
+  return { window, freezes, problem: undefined };
 }
 
 function parseTimes({ cron, duration, timeZone }: WrittenWindow): Window | Problem {
   if (cron.length > MAX_LENGTH) return refuse(WINDOW, cron, `it has more than ${MAX_LENGTH} characters`);
+  const [, , , , , , years = ""] = cron.split(/\s+/);
+  if (years.length > MAX_YEARS_LENGTH)
+    return refuse(WINDOW, cron, `its years have more than ${MAX_YEARS_LENGTH} characters`);
   const durationSeconds = readSeconds(duration);
   if (Number.isNaN(durationSeconds))
     return refuse(DURATION, duration, "it must be a duration from 1s to 744h, such as 3h");
@@ -173,8 +196,9 @@ function parseFreeze(text: string): Freeze | string {
 }
 
 /** Why the window is closed at `now` (milliseconds since the epoch); undefined if it is open. */
-export function findClosedWindow(rollout: RolloutWindow | undefined, now: number): ClosedWindow | undefined {
-  if (!rollout) return undefined;
+export function findClosedWindow(written: WrittenWindow | undefined, now: number): ClosedWindow | undefined {
+  if (!written) return undefined;
+  const rollout = parseOnce(written);
   const last = closed.get(rollout);
   if (last && last.from <= now && now < last.to) return last.answer;
   const answer = judgeClosed(rollout, now);

@@ -14,7 +14,7 @@ import type { Hold } from "./decision.ts";
 import { readIdentity } from "./identity.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
-import { readRolloutWindow, type RolloutWindow } from "./rollout-window.ts";
+import { findWindowProblem, readRolloutWindow, type WrittenWindow } from "./rollout-window.ts";
 import { readScaling, type Scaling } from "./scaling.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -45,10 +45,10 @@ export interface Zone {
   /** Its batches begin with one pod and grow, up to `maxUnavailable`. */
   readonly accelerates: boolean;
   /** When pods of it that serve may be replaced; undefined for always. */
-  readonly window: RolloutWindow | undefined;
+  readonly window: WrittenWindow | undefined;
   /** The bypass of its gates as written; the gates decide whether it counts. */
   readonly bypass?: WrittenBypass;
-  /** Problems of its labels and annotations. */
+  /** Problems of its labels and annotations, without that of its window: `problemsOf` has all. */
   readonly problems: readonly string[];
   /** The selector of its pods, in the API's notation. */
   readonly selector: string;
@@ -190,6 +190,12 @@ function readSettings({ labels, annotations: written }: ObjectMeta, replicas: nu
     ].filter((problem) => problem !== undefined),
     scaling: scaling.value,
   };
+}
+
+/** The problems of its labels and annotations, a sentence each. */
+export function problemsOf({ window, problems }: Pick<Zone, "window" | "problems">): readonly string[] {
+  const closes = findWindowProblem(window);
+  return closes === undefined ? problems : [`${closes}; the zone's pods stay until it is corrected`, ...problems];
 }
 
 function readStatus(status: Partial<Status>, minReadySeconds: number | undefined): ZoneStatus {

@@ -4,7 +4,7 @@ import { messageOf } from "../../infra/errors.ts";
 import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
-import { describeFinished, isSettledByStatus, nameImages, type Zone } from "../model/zone.ts";
+import { describeFinished, isSettledByStatus, nameImages, problemsOf, type Zone } from "../model/zone.ts";
 import { revisionKey, type Seen } from "./memory.ts";
 import { holdsOf, type Outcome } from "../model/outcome.ts";
 
@@ -20,7 +20,7 @@ export interface Draft {
 /** The Events of one outcome. `heldMs`: how long a hold has lasted, in milliseconds. */
 export function draftEvents(outcome: Outcome, earlier: Seen | undefined, heldMs: (hold: Hold) => number): Draft[] {
   const problems = outcome.zones.flatMap((zone) =>
-    zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)),
+    problemsOf(zone).map((problem) => warning(zone, "InvalidAnnotation", problem)),
   );
   const holds = holdsOf(outcome).filter((hold) => !hold.isBrief && heldMs(hold) >= factsOf(hold.reason).patienceMs);
   const drafts = [

@@ -7,10 +7,10 @@ import { leaderAmong } from "../../../reconciler/model/leaders.ts";
 import { listSome } from "../../../reconciler/model/list-some.ts";
 import { groupBy } from "../../../reconciler/model/order.ts";
 import { EMPTY_GROUP, hasEmptyGroup } from "../../../reconciler/model/refused-group.ts";
-import { findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
+import { findClosedWindow, findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
 import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
-import { groupKey, isSettledByStatus, readZone, type Zone } from "../../../reconciler/model/zone.ts";
+import { groupKey, isSettledByStatus, problemsOf, readZone, type Zone } from "../../../reconciler/model/zone.ts";
 import { growZone, kubectl } from "../../../reconciler/remedies/cures.ts";
 import { cureLeader, findMeantGroups, type MeantGroups } from "../../../reconciler/remedies/leader.ts";
 import { annotate, type Check, edit, type Finding, label, row, runChecks } from "./check.ts";
@@ -131,7 +131,7 @@ const namesOf = (zones: readonly Zone[]): string => listSome(zones.map(({ name }
 
 const closedForever = ({ zone }: Set, now: number) => {
   // A window that cannot be read is among the problems of its zone.
-  const closed = zone.window?.problem === undefined ? findClosedWindow(zone.window, now) : undefined;
+  const closed = findWindowProblem(zone.window) === undefined ? findClosedWindow(zone.window, now) : undefined;
   return closed?.reason === "WindowInvalid" ? [{ zone, why: closed.message }] : [];
 };
 
@@ -196,7 +196,7 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
       grouped(facts).flatMap(({ object, zone }) => {
         const { labels, annotations } = object.metadata ?? {};
         const differing = describeTwoMinTimes(labels, annotations);
-        return zone.problems.filter((problem) => problem !== differing).map((problem) => ({ zone, problem }));
+        return problemsOf(zone).filter((problem) => problem !== differing).map((problem) => ({ zone, problem }));
       }),
     object: objectOfSet,
     message: ({ problem }) => problem,

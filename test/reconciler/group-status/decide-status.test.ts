@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { compareStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { windowOf } from "../../../reconciler/group-status/zones.ts";
+import { findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
 import { type Culprit, hold } from "../../../reconciler/model/decision.ts";
 import { group } from "../builders.ts";
 import { decide, deleted, held, OLD, START } from "./builders.ts";
@@ -183,7 +184,7 @@ describe("the phase and the conditions", () => {
       [undefined, { cron: "* * 2 * * *", timeZone: "Europe/Berlin" }, { freezes: `${"x".repeat(1000)}…` }],
     );
     assert.deepEqual(
-      zones.map((row) => windowOf(row)?.problem?.slice(0, 40)),
+      zones.map((row) => findWindowProblem(windowOf(row))?.slice(0, 40)),
       [undefined, undefined, "annotation zonewise.dev/rollout-freezes "],
     );
   });
