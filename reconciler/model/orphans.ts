@@ -36,14 +36,23 @@ export function orphansByOwner<P extends Pod>(pods: readonly P[], zones: readonl
 export function orphanedZone<P extends Pod>(
   name: string,
   pods: readonly P[],
-  { owner, zones }: { readonly owner: Zone | undefined; readonly zones: readonly Zone[] },
+  {
+    owner,
+    zones,
+    others = [],
+  }: {
+    readonly owner: Zone | undefined;
+    readonly zones: readonly Zone[];
+    /** Orphaned pods of other StatefulSets. */
+    readonly others?: readonly Pod[];
+  },
 ): Zone & { readonly pods: readonly P[] } {
   const sorted = pods.toSorted(byOrdinal);
   const exists = owner && sorted.some((pod) => pod.owner === owner.uid);
   return exists
     ? { ...owner, pods: sorted, orphaned: "outside" }
     : {
-        ...remains(name, sorted, zones),
+        ...remains(name, sorted, { zones, others }),
         pods: sorted,
         orphaned: zones.some((zone) => zone.name === name) ? "replaced" : "gone",
       };
@@ -52,16 +61,21 @@ export function orphanedZone<P extends Pod>(
 /**
  * What is left of a StatefulSet, as it would show itself. Its size is not known any more: it begins where the other
  * zones begin, has all pods up to the last that is left, and no fewer than the smallest other zone. So a pod counts as
- * missing that was on its way when the StatefulSet was deleted. A zone that has its name counts its own ordinals: what is
+ * missing that was on its way when the StatefulSet was deleted. If no other zone is left, it has the ordinals that the
+ * others have left behind: all StatefulSets of a group may be created again at once. A zone that has its name counts its own ordinals: what is
  * left lies before them or after them. If it lies on both sides, they count here as well.
  */
-function remains(name: string, pods: readonly Pod[], zones: readonly Zone[]): Zone {
-  const others = zones.filter((zone) => zone.name !== name);
+function remains(
+  name: string,
+  pods: readonly Pod[],
+  { zones, others }: { readonly zones: readonly Zone[]; readonly others: readonly Pod[] },
+): Zone {
+  const alive = zones.filter((zone) => zone.name !== name && zone.replicas > 0);
   const ordinals = pods.map(ordinalOf);
-  const first = Math.min(...others.map(({ firstOrdinal }) => firstOrdinal), ...ordinals);
-  const sizes = others.flatMap(({ replicas }) => (replicas > 0 ? [replicas] : []));
-  const smallest = sizes.length > 0 ? Math.min(...sizes) : 0;
-  const last = Math.max(first + smallest - 1, ...ordinals);
+  const known = alive.length > 0 ? ordinals : [...ordinals, ...others.map(ordinalOf)];
+  const first = Math.min(...alive.map(({ firstOrdinal }) => firstOrdinal), ...known);
+  const smallest = alive.length > 0 ? Math.min(...alive.map(({ replicas }) => replicas)) : 0;
+  const last = Math.max(first + smallest - 1, ...known);
   const { start, end } = withoutOrdinalsOf(
     zones.find((zone) => zone.name === name),
     { start: first, end: last + 1, ordinals },

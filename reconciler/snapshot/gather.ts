@@ -135,7 +135,10 @@ export async function findOrphans<P extends Pod>(
   const owned = [...byOwner].filter(([, own]) => own.some(({ owner }) => owner !== undefined)).map(([name]) => name);
   const owners = await readOwners(owned, some[0]?.namespace ?? "", source);
   return [...byOwner]
-    .map(([name, own]) => orphanedZone(name, own, { owner: owners.get(name), zones }))
+    .map(([name, own]) => {
+      const others = [...byOwner].flatMap(([other, pods]) => (other === name ? [] : pods));
+      return orphanedZone(name, own, { owner: owners.get(name), zones, others });
+    })
     .toSorted(byName);
 }
 

@@ -196,7 +196,9 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
       grouped(facts).flatMap(({ object, zone }) => {
         const { labels, annotations } = object.metadata ?? {};
         const differing = describeTwoMinTimes(labels, annotations);
-        return problemsOf(zone).filter((problem) => problem !== differing).map((problem) => ({ zone, problem }));
+        return problemsOf(zone)
+          .filter((problem) => problem !== differing)
+          .map((problem) => ({ zone, problem }));
       }),
     object: objectOfSet,
     message: ({ problem }) => problem,

@@ -129,15 +129,22 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
       [
         "pods that were gone before their StatefulSet count as missing of an orphaned zone",
         "reconciler/model/orphans.ts",
-        "Math.max(first + smallest - 1, ...ordinals)",
-        "Math.max(...ordinals)",
+        "Math.max(first + smallest - 1, ...known)",
+        "Math.max(...known)",
         ["model/orphans"],
       ],
       [
         "the first pods count as missing of an orphaned zone",
         "reconciler/model/orphans.ts",
-        "Math.min(...others.map(({ firstOrdinal }) => firstOrdinal), ...ordinals)",
-        "Math.min(...ordinals)",
+        "Math.min(...alive.map(({ firstOrdinal }) => firstOrdinal), ...known)",
+        "Math.min(...known)",
+        ["model/orphans"],
+      ],
+      [
+        "without any zone, orphaned pods have the ordinals that others have left behind",
+        "reconciler/model/orphans.ts",
+        "alive.length > 0 ? ordinals : [...ordinals, ...others.map(ordinalOf)]",
+        "ordinals",
         ["model/orphans"],
       ],
       [

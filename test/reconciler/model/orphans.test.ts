@@ -85,6 +85,15 @@ describe("what a StatefulSet leaves behind", () => {
     assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones: [] })));
   });
 
+  it("has the ordinals that others have left behind if no zone is left", () => {
+    const pods = leftBehind({ name: B, start: 1, replicas: 1 }).map(readPod);
+    const others = leftBehind({ name: "ingester-zone-c" }).map(readPod);
+    const found = orphanedZone(B, pods, { owner: undefined, zones: [], others });
+    assert.equal(describeUnavailable(found), `2 pods of ${B} missing`);
+    const { zones } = group({ replicas: 1, start: 1 });
+    assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones, others })), "a zone that is left tells more");
+  });
+
   /** Zone b was created again, and has not adopted what is left of the former one. Zone c has 3 replicas from 0. */
   const AGAIN: readonly (readonly [string, ZoneTraits, ZoneTraits, string])[] = [
     ["nothing is left if it is to have all of them", {}, {}, "none"],
