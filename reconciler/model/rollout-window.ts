@@ -96,31 +96,29 @@ function findUnknown(annotations: Strings): string[] {
   });
 }
 
-const windows = new Map<string, RolloutWindow>();
-const problems = new Map<string, string | undefined>();
-
 const keyOf = ({ cron, duration, timeZone, freezes }: WrittenWindow): string =>
   JSON.stringify([cron, duration, timeZone, freezes]);
 
-/** Forgets the oldest entry of a full memory. */
-function remember<Value>(memory: Map<string, Value>, key: string, value: Value, most: number): Value {
-  const [oldest] = memory.keys();
-  if (memory.size >= most && oldest !== undefined) memory.delete(oldest);
-  memory.set(key, value);
-  return value;
+/** The same for the last `most` texts, computed once for each. */
+function onceForLast<Result>(most: number, compute: (written: WrittenWindow) => Result) {
+  const known = new Map<string, Result>();
+  return (written: WrittenWindow): Result => {
+    const key = keyOf(written);
+    if (known.has(key)) return known.get(key) as Result;
+    const [oldest] = known.keys();
+    if (known.size >= most && oldest !== undefined) known.delete(oldest);
+    const result = compute(written);
+    known.set(key, result);
+    return result;
+  };
 }
 
-function parseOnce(written: WrittenWindow): RolloutWindow {
-  const key = keyOf(written);
-  return windows.get(key) ?? remember(windows, key, parse(written), MAX_REMEMBERED);
-}
+const parseOnce = onceForLast(MAX_REMEMBERED, parse);
+const problemOnce = onceForLast(MAX_PROBLEMS, (written) => parseOnce(written).problem);
 
 /** Why the window cannot be read, in a sentence; undefined if it can, or there is none. */
-export function findWindowProblem(written: WrittenWindow | undefined): string | undefined {
-  if (!written) return undefined;
-  const key = keyOf(written);
-  return problems.has(key) ? problems.get(key) : remember(problems, key, parseOnce(written).problem, MAX_PROBLEMS);
-}
+export const findWindowProblem = (written: WrittenWindow | undefined): string | undefined =>
+  written && problemOnce(written);
 
 /** The problem of an annotation, in a sentence. */
 const refuse = (name: string, value: string, why: string): Problem => ({
