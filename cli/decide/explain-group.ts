@@ -23,7 +23,7 @@ import {
   type Blocker,
   type Scene,
 } from "./answer.ts";
-import { describeIllness } from "../../reconciler/model/pod.ts";
+import { describeHealth } from "../../reconciler/model/health.ts";
 import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
 import { holdsOf, isRecorded, type GroupState } from "./group-state.ts";
 
@@ -154,7 +154,7 @@ function explainEffect(pod: BudgetPod, { state, world }: Subject): Explanation[]
   if (!first && evictions.length === 0) return [];
   const scene = { ...world, message: "", objects: [pod] };
   const message = [
-    `${pod.name} (${describeIllness(pod)}) keeps group ${state.group} waiting`,
+    `${pod.name} (${describeHealth(pod)}) keeps group ${state.group} waiting`,
     ...kept.map((one) => `${one.question}: ${one.reason}, ${one.message}`),
     ...(evictions.length > 0 ? [`no pod of ${listNames(evictions)} may be evicted`] : []),
   ].join("; ");

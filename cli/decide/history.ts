@@ -51,7 +51,7 @@ function describeLatest(zone: ZoneWithPods): string {
     return status.ready >= replicas ? FINISHED : `finished, ${status.ready} of ${replicas} pods are ready`;
   const updated = pods.filter((pod) => pod.revision === status.updateRevision);
   if (updated.length === 0) return "not begun";
-  const broken = updated.flatMap((pod) => pod.broken ?? []);
+  const broken = updated.flatMap(({ health }) => health.fault ?? []);
   return `under way: ${updated.length} of ${replicas} pods${broken.length > 0 ? `, ${broken[0]}` : ""}`;
 }
 

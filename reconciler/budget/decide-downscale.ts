@@ -3,7 +3,7 @@
  * of its own zone go, so neither that zone's limit nor a `maxUnavailable` of 0 counts.
  */
 import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
-import { servesNothing } from "../model/lost.ts";
+import { servesNothing } from "../model/health.ts";
 import { groupBy, ordinalOf } from "../model/order.ts";
 import { describeTooMany } from "../model/too-many-zones.ts";
 import type { BudgetPod, BudgetZone } from "./budget-pod.ts";

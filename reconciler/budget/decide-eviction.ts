@@ -2,7 +2,7 @@
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../model/list-some.ts";
-import { servesNothing } from "../model/lost.ts";
+import { servesNothing } from "../model/health.ts";
 import { moveToFront } from "../model/order.ts";
 import { describeTooMany } from "../model/too-many-zones.ts";
 import type { BudgetZone } from "./budget-pod.ts";

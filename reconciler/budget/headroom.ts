@@ -1,6 +1,7 @@
 /**
  * Counts the pods of a zone that may be evicted now: the decision of an eviction is repeated until it denies (§5.10).
  */
+import { readyHealth } from "../model/health.ts";
 import { MAX_ZONES } from "../model/too-many-zones.ts";
 import type { Zone } from "../model/zone.ts";
 import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
@@ -82,17 +83,11 @@ function countedPod(
     owner,
     madeBy: statefulSet,
     createdAt: undefined,
+    health: { ...readyHealth(undefined), ...(!ready && { state: "recovering" }) },
     terminating: false,
     ready,
-    hasBeenReady: true,
-    neverReady: false,
-    notReadySince: undefined,
     readyAfterMs: undefined,
-    readyAt: undefined,
     restarts: 0,
-    broken: undefined,
-    missingImage: undefined,
-    working: ready,
     labels,
     phase: "Running",
     controller: { kind: "StatefulSet", name: statefulSet },

@@ -7,7 +7,7 @@
  *   takes it, or it should be gone and is not                           5 minutes after it was last ready, or should have been gone
  */
 import type { Culprit, Hold } from "./decision.ts";
-import { RECOVERY_MS } from "./lost.ts";
+import { RECOVERY_MS } from "./health.ts";
 import { moveToFront } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { unavailable } from "./readiness.ts";
@@ -44,7 +44,7 @@ export function findCulprit(zone: ZoneWithPods, zones: readonly ZoneWithPods[]):
     return {
       kind: "Pod",
       name: pod.name,
-      ...(pod.broken !== undefined && { isBroken: true }),
+      ...(pod.health.fault !== undefined && { isBroken: true }),
       ...(needsHelpAt !== undefined && { needsHelpAt }),
     };
   });
@@ -52,15 +52,15 @@ export function findCulprit(zone: ZoneWithPods, zones: readonly ZoneWithPods[]):
 }
 
 function whenHelpless(pod: Pod, zone: ZoneWithPods, zones: readonly ZoneWithPods[]): number | undefined {
-  const { notReadySince: since, broken = "" } = pod;
+  const { since, fault = "" } = pod.health;
   if (since === undefined || !isHelpless(pod)) return undefined;
-  const isUntried = NOT_MADE.test(broken) && !zones.some((other) => hasProven(other, zone));
+  const isUntried = NOT_MADE.test(fault) && !zones.some((other) => hasProven(other, zone));
   return since + (isUntried ? NEVER_STARTED_MS : RECOVERY_MS);
 }
 
 /** Between two of its ends, a container that ends again and again looks as if it came up. */
-const isHelpless = ({ terminating, broken, restarts }: Pod): boolean =>
-  terminating || broken !== undefined || restarts >= MANY_RESTARTS;
+const isHelpless = ({ terminating, health, restarts }: Pod): boolean =>
+  terminating || health.fault !== undefined || restarts >= MANY_RESTARTS;
 
 /** True if a pod of the zone is ready with the images that `zone` is to have. */
 const hasProven = ({ pods, images, status }: ZoneWithPods, zone: ZoneWithPods): boolean =>

@@ -6,10 +6,10 @@
  *   beyond it, and not ready for another reason: it may be one of ours         for an hour: given up
  *   beyond it, and its controller does not make it (a quota, an order)         given up, unless a pod there is ready
  */
+import { RECOVERY_MS } from "./health.ts";
 import { leaderAmong } from "./leaders.ts";
-import { RECOVERY_MS } from "./lost.ts";
 import type { Pod } from "./pod.ts";
-import { countMissing, isSurplus } from "./readiness.ts";
+import { countGaps, countMissing, isSurplus, type Ordinals } from "./readiness.ts";
 import type { Zone } from "./zone.ts";
 
 /** A zone that is to have `size` replicas. */
@@ -32,25 +32,26 @@ export const GIVEN_UP_MS = 3_600_000;
  * True for a pod of another zone that is beyond the size which its zone is to have, and has not been ready for long.
  */
 export function isGivenUp(pod: Pod, other: Zone, shrink: ShrinkInGroup): boolean {
-  if (pod.ready || pod.notReadySince === undefined || !isSurplus(pod, intended(other, shrink))) return false;
-  return shrink.now - pod.notReadySince >= (pod.broken === undefined ? GIVEN_UP_MS : RECOVERY_MS);
+  const { since, fault } = pod.health;
+  if (pod.ready || since === undefined || !isSurplus(pod, intended(other, shrink))) return false;
+  return shrink.now - since >= (fault === undefined ? GIVEN_UP_MS : RECOVERY_MS);
 }
 
 /**
- * The missing pods of another zone, without those that are to go as well and that its controller does not create: its
- * status shows that the controller knows of them. A pod that has just gone still counts in the status.
+ * The missing pods of another zone that others wait for: without those beyond the size which the zone is to have, if its
+ * controller does not create them. That is so once the status counts no more pods than there are: a pod that has just
+ * gone still counts in the status. A pod beyond that size which is ready shows that its controller creates them.
  */
 export function countAwaited(other: Zone, pods: readonly Pod[], shrink: ShrinkInGroup): number {
   const size = intended(other, shrink);
-  const isKnown = other.observed && other.status.replicas <= pods.length;
-  const staying = pods.filter((pod) => !isSurplus(pod, size));
-  if (!isKnown || pods.some((pod) => pod.ready && isSurplus(pod, size))) return countMissing(other, pods);
-  const status = { ...other.status, replicas: Math.min(other.status.replicas, staying.length) };
-  return countMissing({ ...other, replicas: Math.min(other.replicas, size.replicas), status }, staying);
+  const createsNone = other.observed && other.status.replicas <= pods.length;
+  const hasReadySurplus = pods.some((pod) => pod.ready && isSurplus(pod, size));
+  if (!createsNone || hasReadySurplus) return countMissing(other, pods);
+  return countGaps({ ...size, replicas: Math.min(other.replicas, size.replicas) }, pods);
 }
 
 /** The pods that another zone is to have once the shrinking one has its size. */
-function intended(other: Zone, { zones, zone, size }: ShrinkInGroup): Pick<Zone, "firstOrdinal" | "replicas"> {
+function intended(other: Zone, { zones, zone, size }: ShrinkInGroup): Ordinals {
   return { firstOrdinal: other.firstOrdinal, replicas: intendedSize(other, zones, { zone, size }) };
 }
 

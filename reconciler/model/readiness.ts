@@ -3,10 +3,10 @@
  * the larger of spec and status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook),
  * status counts one replica less, all ready.
  */
+import { describeHealth, neverServed } from "./health.ts";
 import { listSome } from "./list-some.ts";
-import { neverServed } from "./lost.ts";
 import { ordinalOf } from "./order.ts";
-import { describeIllness, type Pod } from "./pod.ts";
+import type { Pod } from "./pod.ts";
 import type { Zone, ZoneWithPods } from "./zone.ts";
 
 export interface Unavailable {
@@ -44,7 +44,7 @@ export function withoutIdleSurplus(zone: ZoneWithPods): ZoneWithPods {
 }
 
 /** True for a pod beyond the zone's ordinals that never served. */
-export function isIdleSurplus(pod: Pod, zone: Pick<Zone, "firstOrdinal" | "replicas">): boolean {
+export function isIdleSurplus(pod: Pod, zone: Ordinals): boolean {
   return neverServed(pod) && isSurplus(pod, zone);
 }
 
@@ -58,24 +58,24 @@ export function outdated(zone: ZoneWithPods): Pod[] {
   );
 }
 
-/**
- * The pods that should exist and do not. A surplus pod stands in for none of them: with another `ordinals.start`, or
- * during a downscale, it is there beside a gap. `pods` are in the order of their ordinals, so that surplus ones are at
- * its ends.
- */
+/** The ordinals of a zone's pods. */
+export type Ordinals = Pick<Zone, "firstOrdinal" | "replicas">;
+
+/** The pods that should exist and do not, by the spec or by the status. */
 export function countMissing(zone: Zone, pods: readonly { readonly name: string }[]): number {
-  const { replicas, status } = zone;
-  const isWanted = (pod: { readonly name: string }): boolean => !isSurplus(pod, zone);
-  const first = pods.findIndex(isWanted);
-  const wanted = first < 0 ? 0 : pods.findLastIndex(isWanted) - first + 1;
-  return Math.max(0, replicas - wanted, status.replicas - pods.length);
+  return Math.max(countGaps(zone, pods), zone.status.replicas - pods.length);
+}
+
+/**
+ * The ordinals without a pod. A surplus pod stands in for none of them: with another `ordinals.start`, or during a
+ * downscale, it is there beside a gap.
+ */
+export function countGaps(ordinals: Ordinals, pods: readonly { readonly name: string }[]): number {
+  return Math.max(0, ordinals.replicas - pods.filter((pod) => !isSurplus(pod, ordinals)).length);
 }
 
 /** True for a pod beyond the zone's ordinals, which its controller will delete. */
-export function isSurplus(
-  pod: { readonly name: string },
-  { firstOrdinal, replicas }: Pick<Zone, "firstOrdinal" | "replicas">,
-): boolean {
+export function isSurplus(pod: { readonly name: string }, { firstOrdinal, replicas }: Ordinals): boolean {
   const place = ordinalOf(pod) - firstOrdinal;
   return place < 0 || place >= replicas;
 }
@@ -104,7 +104,7 @@ export function describeUnsteady(zone: ZoneWithPods): string {
 /** Names the unavailable pods of the zone: `zone-b-1: terminating, zone-b-2: CrashLoopBackOff, 1 pod of zone-b missing`. */
 export function describeUnavailable(zone: ZoneWithPods): string {
   const { pods, missing } = unavailable(zone);
-  const named = pods.map((pod) => `${pod.name}: ${describeIllness(pod)}`);
+  const named = pods.map((pod) => `${pod.name}: ${describeHealth(pod)}`);
   const parts = pods.length > 0 ? [listSome(named)] : [];
   if (missing > 0) parts.push(`${missing} ${missing === 1 ? "pod" : "pods"} of ${zone.name} missing`);
   if (parts.length > 0) return parts.join(", ");

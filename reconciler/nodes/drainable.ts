@@ -14,6 +14,7 @@ import { decideEviction } from "../budget/decide-eviction.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import { findBudget, type StoredBudget } from "../budget/scope.ts";
 import { isAllowed } from "../budget/verdict.ts";
+import { goneHealth, readyHealth } from "../model/health.ts";
 import { type LabelSelector, matchesSelector } from "../model/label-selector.ts";
 import { listSome } from "../model/list-some.ts";
 import type { UpdateNode } from "./node.ts";
@@ -158,8 +159,8 @@ function asIfMoved({ zones, reservations }: Covered, here: readonly NodePod[], a
   };
 
   function asNow(pod: BudgetPod): BudgetPod {
-    if (gone.has(pod.uid)) return { ...pod, ready: false };
-    return moved.has(pod.uid) ? { ...pod, ready: true, readySince: 0 } : pod;
+    if (gone.has(pod.uid)) return pod.ready ? { ...pod, ready: false, health: goneHealth(pod.health, undefined) } : pod;
+    return moved.has(pod.uid) ? { ...pod, ready: true, health: readyHealth(0), readySince: 0 } : pod;
   }
 }
 

@@ -12,11 +12,12 @@ export type WorkloadNow =
 
 /** Pods that cannot start on the node, by name; undefined if there is none. */
 export function whyUnfit(pods: readonly NodePod[]): string | undefined {
-  const broken = pods.filter((pod) => pod.broken !== undefined && pod.broken !== "Failed");
+  const broken = pods.filter(({ health: { fault } }) => fault !== undefined && fault !== "Failed");
   return broken.length === 0 ? undefined : broken.slice(0, 3).map(describeBroken).join(", ");
 }
 
-const describeBroken = ({ namespace, name, broken = "" }: NodePod): string => `${namespace}/${name} ${broken}`;
+const describeBroken = ({ namespace, name, health: { fault = "" } }: NodePod): string =>
+  `${namespace}/${name} ${fault}`;
 
 interface ReturnedNode {
   readonly now: number;
@@ -65,7 +66,7 @@ export interface ReturnedWork {
 export function whyWorkMissing({ pods, owners, drained }: ReturnedWork): string | undefined {
   const daemon = pods.find((pod) => pod.controller?.kind === "DaemonSet" && !pod.ready && !pod.terminating);
   if (daemon) return `${daemon.namespace}/${daemon.name} of a DaemonSet is not ready`;
-  const broken = pods.find((pod) => pod.broken !== undefined && (owners.get(pod.owner ?? "")?.ready ?? 0) > 0);
+  const broken = pods.find((pod) => pod.health.fault !== undefined && (owners.get(pod.owner ?? "")?.ready ?? 0) > 0);
   if (broken)
     return `${describeBroken(broken)}, while other pods of ${broken.controller?.name ?? "its controller"} are healthy`;
   const missing = drained.find(

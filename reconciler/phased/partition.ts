@@ -40,15 +40,15 @@ export const held: TargetRule = ({ target }) =>
  */
 export const podsRescued: TargetRule = ({ target, pods }) => {
   const { currentRevision, updateRevision } = target.status;
-  const isLost = (pod: Pod): boolean =>
-    pod.broken !== undefined && pod.revision !== currentRevision && pod.revision !== updateRevision;
-  const pod = [...pods.values()].find(isLost);
+  const isStranded = ({ health, revision }: Pod): boolean =>
+    health.fault !== undefined && revision !== currentRevision && revision !== updateRevision;
+  const pod = [...pods.values()].find(isStranded);
   return (
     pod && {
       action: "replacePod",
       pod,
       asksBudget: true,
-      message: `${pod.name} cannot come up (${pod.broken}) and is of neither revision`,
+      message: `${pod.name} cannot come up (${pod.health.fault}) and is of neither revision`,
     }
   );
 };
@@ -66,7 +66,7 @@ export const releasedReplaced: TargetRule = (snapshot) => {
       action: "replacePod",
       pod,
       asksBudget: true,
-      message: `${pod.name} does not come up (${pod.broken ?? "not ready"}) at the earlier revision, and is released`,
+      message: `${pod.name} does not come up (${pod.health.fault ?? "not ready"}) at the earlier revision, and is released`,
     }
   );
 };

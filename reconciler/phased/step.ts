@@ -19,7 +19,7 @@ import {
 } from "../checks/check.ts";
 import { nextResult } from "../checks/result.ts";
 import { hash } from "../model/hash.ts";
-import { isLost, isOverdue } from "../model/lost.ts";
+import { isOverdue } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
@@ -127,10 +127,11 @@ export function isFailed({ rollout: { check } }: TargetSnapshot, step: RollingPo
 }
 
 /** True for an outdated pod that serves nothing, and cannot come up at its revision, or has not for 5 minutes. */
-export const isIncurable = (pod: Pod, { target, now }: Pick<TargetSnapshot, "target" | "now">): boolean =>
-  !pod.terminating &&
-  pod.revision !== target.status.updateRevision &&
-  (isLost(pod) || (!pod.working && isOverdue(pod, now)));
+export function isIncurable(pod: Pod, { target, now }: Pick<TargetSnapshot, "target" | "now">): boolean {
+  const { state } = pod.health;
+  const mayComeUp = state === "starting" || state === "recovering";
+  return pod.revision !== target.status.updateRevision && (state === "lost" || (mayComeUp && isOverdue(pod, now)));
+}
 
 /**
  * The pods that only their release cures: from the highest outdated one below the partition down, those that are

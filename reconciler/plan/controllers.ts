@@ -4,6 +4,7 @@
  * stays as it is.
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
+import { readyHealth } from "../model/health.ts";
 import type { World } from "./world.ts";
 
 /** The world after that, and the milliseconds that it took; undefined if nothing is left for them to do. */
@@ -17,7 +18,7 @@ export function settle(world: World): { readonly world: World; readonly tookMs: 
   return { tookMs, world: { ...world, zones, now } };
 }
 
-const canStart = (pod: BudgetPod): boolean => !pod.ready && pod.broken === undefined;
+const canStart = (pod: BudgetPod): boolean => !pod.ready && pod.health.fault === undefined;
 const isStarting = (zone: BudgetZone): boolean => zone.pods.some(canStart) || zone.pods.length < zone.replicas;
 
 function isPending(zone: BudgetZone): boolean {
@@ -30,9 +31,7 @@ function settleZone(zone: BudgetZone, now: number): BudgetZone {
     const name = `${zone.name}-${zone.firstOrdinal + i}`;
     const pod = there.get(name);
     if (!pod || pod.terminating) return createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now });
-    return canStart(pod)
-      ? { ...pod, ready: true, hasBeenReady: true, neverReady: false, working: true, readySince: now, readyAt: now }
-      : pod;
+    return canStart(pod) ? { ...pod, ready: true, health: readyHealth(now), readySince: now } : pod;
   });
   return withCounts({ ...zone, pods, observed: true, observedGeneration: zone.generation });
 }
@@ -72,17 +71,11 @@ function createPod(
     owner: zone.uid,
     madeBy: zone.name,
     createdAt: undefined,
+    health: readyHealth(now),
     terminating: false,
     ready: true,
-    hasBeenReady: true,
-    neverReady: false,
-    notReadySince: undefined,
     readyAfterMs: undefined,
-    readyAt: now,
     restarts: 0,
-    broken: undefined,
-    missingImage: undefined,
-    working: true,
     labels: zone.podLabels,
     phase: "Running",
     controller: { kind: "StatefulSet", name: zone.name },

@@ -13,7 +13,7 @@ import { timeLeft } from "../budget/reservation.ts";
 import { listSteps } from "../group-status/progress.ts";
 import type { RemainingStep } from "../group-status/status.ts";
 import { GIVEN_UP_MS } from "../model/given-up.ts";
-import { RECOVERY_MS } from "../model/lost.ts";
+import { goneHealth, RECOVERY_MS } from "../model/health.ts";
 import type { Hold } from "../model/decision.ts";
 import { listRemaining } from "../rollout/remaining.ts";
 import type { PreparePods } from "../scaling/steps.ts";
@@ -141,15 +141,12 @@ function apply(world: World, step: GroupStep): World {
       return applyScale(world, step);
     case "deletePods": {
       const chosen = new Set(step.pods.map(({ uid }) => uid));
-      const gone = {
+      const leave = (pod: BudgetPod): BudgetPod => ({
+        ...pod,
         terminating: true,
         ready: false,
-        working: false,
-        broken: undefined,
-        missingImage: undefined,
-        notReadySince: world.now,
-      };
-      const leave = (pod: BudgetPod): BudgetPod => ({ ...pod, ...gone });
+        health: goneHealth(pod.health, world.now),
+      });
       return putZone(
         world,
         withCounts({ ...zone, pods: zone.pods.map((pod) => (chosen.has(pod.uid) ? leave(pod) : pod)) }),
@@ -182,7 +179,7 @@ function nextMoment(
     "problem" in content || content.crossZoneEvictionDelayMs === 0 ? [] : [content.crossZoneEvictionDelayMs],
   );
   const pods = [...zones, ...budgets.flatMap(({ others }) => others)].flatMap((zone) => zone.pods);
-  const overdue = pods.flatMap(({ ready: isReady, notReadySince: since }) =>
+  const overdue = pods.flatMap(({ ready: isReady, health: { since } }) =>
     isReady || since === undefined ? [] : WAITS_FOR_PODS.map((ms) => since + ms),
   );
   const ready = pods.flatMap(({ readySince }) =>

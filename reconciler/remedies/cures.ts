@@ -4,7 +4,6 @@ import type { StoredBudget } from "../budget/scope.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import { LABELS } from "../model/annotations.ts";
 import { listSome } from "../model/list-some.ts";
-import { isLost } from "../model/lost.ts";
 import { isZoneRecorded, type Zone } from "../model/zone.ts";
 
 /** The subject of a remedy: the objects that block, and the group as it is. */
@@ -80,12 +79,16 @@ type Cause = "pod" | "template" | "outdated" | "room" | "starting" | "startingAn
 function causeOf(ill: Ill, zones: readonly BudgetZone[]): Cause {
   const { pod, zone } = ill;
   const isOutdated = pod.revision !== zone.status.updateRevision;
-  if (pod.terminating) return "terminating";
-  if (pod.working || (isOutdated && !isLost(pod))) return "unknown";
-  if (!isLost(pod)) return isTemplateProven(ill, zones) ? "starting" : "startingAnew";
-  if (pod.broken === "Unschedulable") return "room";
-  if (isOutdated) return "outdated";
-  return isTemplateProven(ill, zones) ? "pod" : "template";
+  const { state, fault } = pod.health;
+  if (state === "gone") return "terminating";
+  if (state === "working") return "unknown";
+  if (state === "lost") {
+    if (fault === "Unschedulable") return "room";
+    if (isOutdated) return "outdated";
+    return isTemplateProven(ill, zones) ? "pod" : "template";
+  }
+  if (isOutdated) return "unknown";
+  return isTemplateProven(ill, zones) ? "starting" : "startingAnew";
 }
 
 type Cure = (context: RuleContext, ill: readonly Ill[]) => string;

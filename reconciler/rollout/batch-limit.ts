@@ -23,12 +23,14 @@ const limitAfter = (healthy: number, most: number): number => Math.min(most, 2 *
 function countHealthy({ pods, status }: ZoneWithPods): number {
   const updated = pods.filter(({ revision, terminating }) => revision === status.updateRevision && !terminating);
   // One that is not ready ends the row for now: nothing became ready after it.
-  const since = Math.max(-Infinity, ...updated.filter(isTroubled).map(({ readyAt = Infinity }) => readyAt));
-  return updated.filter((pod) => !isTroubled(pod) && pod.readyAt !== undefined && pod.readyAt > since).length;
+  const since = Math.max(-Infinity, ...updated.filter(isTroubled).map((pod) => readyAt(pod) ?? Infinity));
+  return updated.filter((pod) => !isTroubled(pod) && (readyAt(pod) ?? -Infinity) > since).length;
 }
 
-const isTroubled = ({ restarts, broken, ready, hasBeenReady }: Pod): boolean =>
-  restarts > 0 || broken !== undefined || (hasBeenReady && !ready);
+const readyAt = ({ ready, health }: Pod): number | undefined => (ready ? health.since : undefined);
+
+const isTroubled = ({ restarts, ready, health: { fault, served } }: Pod): boolean =>
+  restarts > 0 || fault !== undefined || (served === true && !ready);
 
 /** The number of batches in which `count` further pods are replaced, if each comes up healthy. */
 export function countBatches(zone: ZoneWithPods, count: number): number {

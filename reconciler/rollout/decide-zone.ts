@@ -6,7 +6,7 @@ import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
 import { waitForOrphans } from "../model/orphans.ts";
 import type { DeletePods, FinishZone } from "../model/outcome.ts";
-import { isLost, isOverdue, neverServed, servesNothing } from "../model/lost.ts";
+import { isOverdue, neverServed, servesNothing } from "../model/health.ts";
 import {
   describeUnavailable,
   describeUnsteady,
@@ -60,12 +60,12 @@ export const idlePods: ZoneRule = (zone, group) => {
   if (revisionsKnown(zone, group)) return undefined;
   const tried = group.zones.filter((other) => other.uid !== zone.uid).flatMap(triedPods);
   const isTried = tried.some((pod) => !isOverdue(pod, group.now));
-  const idle = outdated(zone).filter((pod) => isLost(pod) || (!isTried && neverServed(pod)));
+  const idle = outdated(zone).filter((pod) => pod.health.state === "lost" || (!isTried && neverServed(pod)));
   const stalled = tried.length > 0 ? [] : outdated(zone).filter((pod) => servesNothing(pod, group.now));
   const pods = (idle.length > 0 ? idle : stalled.slice(0, countRoom(zone, zone.maxUnavailable))).slice(0, MAX_AT_ONCE);
   if (pods.length === 0) return undefined;
   const list = pods
-    .map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`)
+    .map(({ name, health: { fault, served } }) => `${name} (${fault ?? (served ? "no longer ready" : "never ready")})`)
     .join(", ");
   return {
     action: "deletePods",
@@ -80,7 +80,7 @@ export const idlePods: ZoneRule = (zone, group) => {
  * The pods of a zone that has begun with a new template: those that may still come up with it, and those that are yet
  * to be created.
  */
-function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySince">[] {
+function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "health">[] {
   if (isZoneRecorded(zone)) return [];
   const { pods, missing } = unavailable(zone);
   const tried = pods.filter((pod) => pod.terminating || pod.revision === zone.status.updateRevision);
@@ -88,7 +88,9 @@ function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySi
   return missing > 0 && zone.status.replicas > zone.pods.length ? [...tried, TO_BE_MADE] : tried;
 }
 
-const TO_BE_MADE = { ready: false, notReadySince: undefined };
+const TO_BE_MADE: Pick<Pod, "health"> = {
+  health: { state: "starting", since: undefined, served: false, fault: undefined, missingImage: undefined },
+};
 
 /** The number of pods that may go beside those that are unavailable and no longer outdated. */
 function countRoom(zone: ZoneWithPods, limit: number): number {

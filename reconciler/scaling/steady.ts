@@ -6,8 +6,8 @@ import { endsRollout, whyRefused } from "../downscale/decide-admission.ts";
 import { findCulprit, worstOf } from "../model/culprit.ts";
 import { type Culprit, hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
+import { isMoving, servesNothing } from "../model/health.ts";
 import { listSome } from "../model/list-some.ts";
-import { servesNothing } from "../model/lost.ts";
 import { waitForOrphans } from "../model/orphans.ts";
 import {
   describeUnavailable,
@@ -75,18 +75,19 @@ function busyZones(zones: readonly ZoneWithPods[], shrink: Shrink): readonly Bus
   });
 }
 
-function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): string | undefined {
-  if (!other.observed) return `the StatefulSet controller has not observed the latest spec of ${other.name}`;
-  if (isHealthy(other)) return isSteady(other) ? undefined : describeUnsteady(other);
-  const { pods, replicas, status } = withoutIdleSurplus(other);
-  const { count, missing } = unavailable(other);
+function whatIsUnderWay(whole: ZoneWithPods, shrink: ShrinkInGroup): string | undefined {
+  if (!whole.observed) return `the StatefulSet controller has not observed the latest spec of ${whole.name}`;
+  if (isHealthy(whole)) return isSteady(whole) ? undefined : describeUnsteady(whole);
+  const other = withoutIdleSurplus(whole);
+  const { pods, replicas, status } = other;
   const counted = pods.filter((pod) => !isGivenUp(pod, other, shrink));
   const awaited = countAwaited(other, pods, shrink);
-  const moving = awaited > 0 || pods.length > replicas || counted.some((pod) => pod.terminating || !pod.hasBeenReady);
-  const rolling =
-    count > pods.length - counted.length + missing - awaited &&
-    (status.currentRevision !== status.updateRevision || status.updated < status.replicas);
-  return moving || rolling ? describeUnavailable(other) : undefined;
+  const isOnItsWay = awaited > 0 || pods.length > replicas || counted.some(isMoving);
+  const isRolling = status.currentRevision !== status.updateRevision || status.updated < status.replicas;
+  // Pods that block nobody: given up, or missing and not awaited.
+  const { count, missing } = unavailable(whole);
+  const left = pods.length - counted.length + missing - awaited;
+  return isOnItsWay || (isRolling && count > left) ? describeUnavailable(whole) : undefined;
 }
 
 /**

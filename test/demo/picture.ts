@@ -114,7 +114,8 @@ function appearanceOf(pod: Pod | undefined): Appearance {
   if (!pod) return APPEARANCES.absent;
   if (pod.terminating) return APPEARANCES.terminating;
   if (pod.ready) return APPEARANCES.ready;
-  return pod.broken === undefined ? APPEARANCES.unready : { ...APPEARANCES.unready, label: pod.broken, style: "bad" };
+  const { fault } = pod.health;
+  return fault === undefined ? APPEARANCES.unready : { ...APPEARANCES.unready, label: fault, style: "bad" };
 }
 
 /** Shortens `ingester-zone-a-5d4c8f7b9` to `5d4c8`. */

@@ -166,12 +166,12 @@ interface Appearance {
 }
 
 /** Each state has a mark, a word and a colour: no state is shown by its colour alone. */
-function appearanceOf({ terminating, ready, broken }: Pod): Appearance {
-  if (terminating) return { mark: "✕", label: "terminating", style: "bad" };
-  if (ready) return { mark: "●", label: "ready", style: "good" };
-  return broken === undefined
+function appearanceOf({ health: { state, fault } }: Pod): Appearance {
+  if (state === "gone") return { mark: "✕", label: "terminating", style: "bad" };
+  if (state === "ready") return { mark: "●", label: "ready", style: "good" };
+  return fault === undefined
     ? { mark: "○", label: "not ready", style: "busy" }
-    : { mark: "○", label: broken, style: "bad" };
+    : { mark: "○", label: fault, style: "bad" };
 }
 
 function showPod(pod: Pod, { name = "", updateRevision }: Partial<ZoneRow>): ComponentChild {

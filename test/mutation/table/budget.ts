@@ -130,8 +130,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a pod is given up only once it has not been ready for as long as it may take to recover",
     file: "reconciler/model/given-up.ts",
     tests: ["test/reconciler/scaling/steady.test.ts", ...DOWNSCALE],
-    find: "shrink.now - pod.notReadySince >= (pod",
-    replacement: "shrink.now - pod.notReadySince >= 0 * (pod",
+    find: "shrink.now - since >= (fault",
+    replacement: "shrink.now - since >= 0 * (fault",
   },
   {
     breaks: "a pod is given up only if its zone is to lose it",

@@ -5,9 +5,9 @@ export const FIELD_MUTATIONS: readonly Mutation[] = [
   {
     // https://github.com/grafana/rollout-operator/pull/20
     breaks: "field: a terminating pod is not ready, even if its probe has not failed yet",
-    file: "reconciler/model/pod.ts",
-    find: "const ready = !terminating && isRunningAndReady(status);",
-    replacement: "const ready = isRunningAndReady(status);",
+    file: "reconciler/model/health.ts",
+    find: "if (deletionTimestamp !== undefined) return {",
+    replacement: "if (deletionTimestamp !== undefined && !isRunningAndReady(status)) return {",
     tests: ["test/reconciler/model/model.test.ts", "test/reconciler/rollout/properties.test.ts"],
   },
   {

@@ -244,8 +244,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     breaks: "obstacles outside the node count",
     file: "reconciler/nodes/drainable.ts",
     tests: DRAIN,
-    find: "return moved.has(pod.uid) ? { ...pod, ready: true, readySince: 0 } : pod;",
-    replacement: "return { ...pod, ready: true, readySince: 0 };",
+    find: "return moved.has(pod.uid) ? {",
+    replacement: 'return pod.name !== "" ? {',
   },
   {
     breaks: "two processes never take one slot each",
@@ -306,8 +306,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods that are away count as not ready",
     ...DRAINABLE,
-    find: "if (gone.has(pod.uid)) return { ...pod, ready: false };",
-    replacement: "",
+    find: "if (gone.has(pod.uid)) return pod.ready ?",
+    replacement: "if (gone.has(pod.uid)) return !pod.ready ?",
   },
   {
     breaks: "a PodDisruptionBudget that allows none keeps a node from its drain",

@@ -6,9 +6,9 @@ const ZONE = {
   tests: ["broken-pods", "decide-rollout", "properties"].map((name) => `test/reconciler/rollout/${name}.test.ts`),
 };
 const GROUP = { ...ZONE, file: "reconciler/rollout/decide-rollout.ts" };
-const LOST = {
-  file: "reconciler/model/lost.ts",
-  tests: [...ZONE.tests, "test/reconciler/budget/decide-eviction.test.ts"],
+const HEALTH = {
+  file: "reconciler/model/health.ts",
+  tests: ["test/reconciler/model/health.test.ts", ...ZONE.tests, "test/reconciler/budget/decide-eviction.test.ts"],
 };
 const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
 
@@ -37,7 +37,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     breaks,
     find,
     replacement,
-    file: "reconciler/model/pod.ts",
+    file: "reconciler/model/health.ts",
     tests: ["test/reconciler/model/model.test.ts"],
   })),
   ...(
@@ -200,12 +200,12 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   ...(
     [
       ["batches that accelerate begin with one pod", "Math.log2(healthy + 1)", "Math.log2(healthy + 2)"],
-      ["a pod that did not come up ends the row of healthy ones", "({ readyAt = Infinity })", "({ readyAt = 0 })"],
-      ["a pod that has restarted came up with trouble", "restarts > 0 || broken", "restarts > 9 || broken"],
+      ["a pod that did not come up ends the row of healthy ones", "readyAt(pod) ?? Infinity", "readyAt(pod) ?? 0"],
+      ["a pod that has restarted came up with trouble", "restarts > 0 || fault", "restarts > 9 || fault"],
       [
         "pods that became ready before one in trouble count no longer",
-        "&& pod.readyAt > since",
-        "&& pod.readyAt !== since",
+        "(readyAt(pod) ?? -Infinity) > since",
+        "(readyAt(pod) ?? since) !== since",
       ],
       ["growing batches stay below rollout-max-unavailable", "Math.min(most, 2 **", "Math.max(1, 2 **"],
     ] as const
@@ -406,21 +406,40 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pod of which a container works is not lost",
-    ...LOST,
-    find: "return !pod.ready && !pod.working && pod.broken !== undefined;",
-    replacement: "return !pod.ready && pod.broken !== undefined;",
+    ...HEALTH,
+    find: 'if (containerStatuses.some(({ ready }) => ready)) return "working"; if (fault !== undefined) return "lost";',
+    replacement:
+      'if (fault !== undefined) return "lost"; if (containerStatuses.some(({ ready }) => ready)) return "working";',
   },
   {
     breaks: "a pod that was ready until lately recovers",
-    ...LOST,
-    find: "now - pod.notReadySince >= RECOVERY_MS",
-    replacement: "now - pod.notReadySince >= 0",
+    ...HEALTH,
+    find: "now - since >= RECOVERY_MS",
+    replacement: "now - since >= 0",
   },
   {
     breaks: "a pod that has been ready may come back",
-    ...LOST,
-    find: "!pod.ready && !pod.working && pod.neverReady",
-    replacement: "!pod.ready && !pod.working",
+    ...HEALTH,
+    find: 'MEANINGS[state].serves !== "yes" && served === false',
+    replacement: 'MEANINGS[state].serves !== "yes"',
+  },
+  {
+    breaks: "a pod of which a container works serves, however long it has not been ready",
+    ...HEALTH,
+    find: 'working: { serves: "yes",',
+    replacement: 'working: { serves: "lately",',
+  },
+  {
+    breaks: "a pod that was ready until lately recovers: it counts as one that serves",
+    ...HEALTH,
+    find: 'recovering: { serves: "lately",',
+    replacement: 'recovering: { serves: "no",',
+  },
+  {
+    breaks: "a pod that terminates serves until it should have been gone for long",
+    ...HEALTH,
+    find: 'gone: { serves: "lately",',
+    replacement: 'gone: { serves: "no",',
   },
   {
     breaks: "pods of two unhealthy zones that may still start do not get the same new template at once",
@@ -469,8 +488,8 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a surplus pod stands in for no missing one",
     ...READINESS,
-    find: "const wanted = first < 0 ? 0 : pods.findLastIndex(isWanted) - first + 1;",
-    replacement: "const wanted = first < -1 ? 0 : pods.length;",
+    find: "pods.filter((pod) => !isSurplus(pod, ordinals)).length",
+    replacement: "pods.length",
   },
   {
     breaks: "pods that the status counts as not ready are unavailable",

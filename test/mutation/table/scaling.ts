@@ -15,8 +15,9 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while a pod of another is being recreated",
     ...STEADY,
-    find: "pod.terminating || !pod.hasBeenReady",
-    replacement: "pod.terminating",
+    file: "reconciler/model/health.ts",
+    find: '(moves === "unlessServed" && served !== true)',
+    replacement: "false",
   },
   {
     breaks: "a zone is not scaled down while another lacks pods",
@@ -27,14 +28,14 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another has surplus pods",
     ...STEADY,
-    find: "if (isHealthy(other)) return isSteady(other) ?",
-    replacement: "if (isHealthy(other)) return isHealthy(other) ?",
+    find: "if (isHealthy(whole)) return isSteady(whole) ?",
+    replacement: "if (isHealthy(whole)) return isHealthy(whole) ?",
   },
   {
     breaks: "a zone is not scaled down while another's status is older than its spec",
     ...STEADY,
-    find: "if (!other.observed) return",
-    replacement: "if (!other.observed && other.paused) return",
+    find: "if (!whole.observed) return",
+    replacement: "if (!whole.observed && whole.paused) return",
   },
   {
     breaks: "a zone waits for others unless all the pods that it loses serve nothing",

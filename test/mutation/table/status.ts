@@ -101,8 +101,8 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an image that no pod has yet is at fault sooner than one that works elsewhere",
     file: "reconciler/model/culprit.ts",
-    find: "NOT_MADE.test(broken) && !zones.some(",
-    replacement: "NOT_MADE.test(broken) && zones.some(",
+    find: "NOT_MADE.test(fault) && !zones.some(",
+    replacement: "NOT_MADE.test(fault) && zones.some(",
     tests: ["test/reconciler/model/culprit.test.ts"],
   },
   {

@@ -150,8 +150,8 @@ describe("whether a pod has been Ready since it was created", () => {
   ];
   for (const [name, expected, status] of TABLE)
     it(`${name}: ${expected}`, () => {
-      const { hasBeenReady, neverReady } = readPod({ metadata: {}, status });
-      assert.deepEqual([hasBeenReady, neverReady], [expected === "yes", expected === "no"]);
+      const answers = { yes: true, no: false, unknown: undefined };
+      assert.equal(readPod({ metadata: {}, status }).health.served, answers[expected]);
     });
 });
 
@@ -161,7 +161,7 @@ describe("since when a pod has not been ready", () => {
     readPod({
       metadata: { ...(creationTimestamp !== undefined && { creationTimestamp }) },
       status: { phase: "Running", conditions: [{ type: "Ready", status: "False", lastTransitionTime }] },
-    }).notReadySince;
+    }).health.since;
   it("is told by its condition", () =>
     assert.equal(since("2026-01-01T12:30:00Z", CREATED), Date.parse("2026-01-01T12:30:00Z")));
   it("is not before its creation, whatever the clock of its node says", () =>

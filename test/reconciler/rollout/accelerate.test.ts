@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { whyStopBatch } from "../../../reconciler/rollout/continue-batch.ts";
 import { countBatches, batchLimitOf } from "../../../reconciler/rollout/batch-limit.ts";
+import { readyHealth } from "../../../reconciler/model/health.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { runs } from "../../runs.ts";
@@ -48,7 +49,9 @@ describe("the limit of a zone that accelerates", () => {
 
   it("grows again with the pods that became ready after the one that did not come up", () => {
     const given = zone(rolling([...healthy(7), RESTARTED, ...healthy(3)]));
-    const later = given.pods.map((pod, i) => (i > 7 ? { ...pod, readyAt: (pod.readyAt ?? 0) + 7_200_000 } : pod));
+    const later = given.pods.map((pod, i) =>
+      i > 7 ? { ...pod, health: readyHealth((pod.health.since ?? 0) + 7_200_000) } : pod,
+    );
     assert.equal(batchLimitOf({ ...given, pods: later }), 4);
   });
 

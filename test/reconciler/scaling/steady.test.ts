@@ -14,6 +14,19 @@ const why = (...others: readonly ZoneTraits[]): string | undefined => {
   return othersSteady({ zone, replicas: zone.replicas }, snapshot, NOW)?.message.replaceAll("ingester-", "");
 };
 
+it("each of two zones that shrink to one size is judged for itself, whichever was judged before", () => {
+  const snapshot = group({ statusReady: 2, pods: { 2: { broken: "CrashLoopBackOff" } } }, {});
+  const later = NOW + 600_000;
+  const judge = (i: number): string | undefined => {
+    const zone = snapshot.zones[i] ?? assert.fail();
+    return othersSteady({ zone, replicas: 2 }, snapshot, later)?.message;
+  };
+  assert.deepEqual(
+    [judge(0), judge(1)],
+    [undefined, "ingester-zone-b waits to shrink: ingester-zone-a-2: CrashLoopBackOff"],
+  );
+});
+
 describe("while another zone", () => {
   const cases: readonly [string, ZoneTraits, string | undefined][] = [
     ["is well", {}, undefined],
@@ -57,6 +70,11 @@ describe("while another zone", () => {
     [
       "has a pod beyond its replicas that never served",
       { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } },
+      undefined,
+    ],
+    [
+      "has such a pod beside one that was ready and no longer is: a fault of its own keeps nobody at their size",
+      { statusReplicas: 4, statusReady: 2, pods: { 0: { ready: false, restarts: 0 }, 3: { ready: false } } },
       undefined,
     ],
     [

@@ -139,14 +139,14 @@ class Play {
 
   /** A pod that works goes only while every other zone is well, and within the limit of its own. */
   private judgeDeletion({ zone }: DeletePods, pods: DeletePods["pods"], zones: readonly BudgetZone[]): void {
-    const working = pods.filter((pod) => pod.working);
+    const working = pods.filter(isWorking);
     if (working.length === 0) return;
     for (const other of zones)
       if (other.uid !== zone.uid && isDegraded(other)) this.blame(`${working[0]?.name} goes beside ${other.name}`);
     const own = zones.find(({ uid }) => uid === zone.uid) ?? assert.fail();
     const wanted = own.pods
       .slice(0, own.replicas)
-      .filter((pod) => pod.working && !working.some(({ uid }) => uid === pod.uid));
+      .filter((pod) => isWorking(pod) && !working.some(({ uid }) => uid === pod.uid));
     const { budget } = this.group;
     const allowed =
       budget && !("podNamePartitionRegex" in budget) && budget.maxUnavailable > 0 ? budget.maxUnavailable : Infinity;
@@ -156,9 +156,9 @@ class Play {
 
   private judgeScale({ zone, replicas }: ScaleZone, zones: readonly BudgetZone[]): void {
     const own = zones.find(({ uid }) => uid === zone.uid);
-    if (!own?.pods.slice(replicas).some((pod) => pod.working)) return;
+    if (!own?.pods.slice(replicas).some(isWorking)) return;
     const losing = zones.find(
-      (other) => other.uid !== zone.uid && other.pods.some((pod) => pod.terminating && pod.hasBeenReady),
+      (other) => other.uid !== zone.uid && other.pods.some((pod) => pod.terminating && pod.health.served),
     );
     if (losing) this.blame(`${zone.name} shrinks while ${losing.name} loses pods`);
   }
@@ -235,13 +235,16 @@ class Play {
 const zoneOf = ({ zones }: SickWorld, name: string): SickZone =>
   zones.find((zone) => zone.name === name) ?? assert.fail(name);
 
+const isWorking = ({ health: { state } }: Pick<BudgetZone["pods"][number], "health">): boolean =>
+  state === "ready" || state === "working";
+
 /** A pod of its ordinals is not ready or missing; one beyond them serves or has served. */
 function isDegraded({ pods, replicas }: BudgetZone): boolean {
   const wanted = pods.filter(({ name }) => Number(name.split("-").at(-1)) < replicas);
   return (
     wanted.length < replicas ||
     wanted.some(({ ready }) => !ready) ||
-    pods.some((pod) => !wanted.includes(pod) && pod.hasBeenReady)
+    pods.some((pod) => !wanted.includes(pod) && pod.health.served === true)
   );
 }
 

@@ -2,6 +2,7 @@
  * Groups whose pods are sick in every way that Kubernetes knows, with the controllers, kubelets and users around them.
  */
 import type { BudgetPod, BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import type { HealthState } from "../../../reconciler/model/health.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { statefulSetObject } from "../builders.ts";
 import { MIRROR } from "../scaling/mirror-stage.ts";
@@ -153,6 +154,14 @@ export function observeSick(world: SickWorld): BudgetZone[] {
   });
 }
 
+function stateOf({ state, sickness, hasBeenReady }: SickPod): HealthState {
+  if (state === "ready") return "ready";
+  if (state === "terminating") return "gone";
+  if (sickness === "limping") return "working";
+  if (sickness && BROKEN[sickness] !== undefined) return "lost";
+  return hasBeenReady ? "recovering" : "starting";
+}
+
 function observePod(zone: SickZone, ordinal: number, pod: SickPod): BudgetPod {
   const ready = pod.state === "ready";
   const terminating = pod.state === "terminating";
@@ -169,15 +178,15 @@ function observePod(zone: SickZone, ordinal: number, pod: SickPod): BudgetPod {
     createdAt: undefined,
     terminating,
     ready,
-    hasBeenReady: pod.hasBeenReady,
-    neverReady: !pod.hasBeenReady,
-    notReadySince: ready ? undefined : pod.since,
+    health: {
+      state: stateOf(pod),
+      since: pod.since,
+      served: pod.hasBeenReady,
+      fault: ailing && BROKEN[ailing],
+      missingImage: undefined,
+    },
     readyAfterMs: undefined,
-    readyAt: ready ? pod.since : undefined,
     restarts: 0,
-    broken: ailing && BROKEN[ailing],
-    missingImage: undefined,
-    working: ready || ailing === "limping",
     labels: { "rollout-group": "ingester" },
     phase: "Running",
     controller: { kind: "StatefulSet", name: zone.name },
