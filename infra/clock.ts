@@ -4,7 +4,7 @@ export interface Clock {
   readonly now: () => number;
   /** Monotonic clock, milliseconds: for deadlines. */
   readonly monotonic: () => number;
-  /** The machine's own wall clock, if `now` follows another one: for bounds that must not be exceeded. */
+  /** The wall clock for bounds that must not be exceeded; `now` if left out. */
   readonly wall?: () => number;
   /** Resolves after `ms` (24 days at most), or as soon as `signal` fires; never rejects. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;

@@ -9,6 +9,7 @@
  * address. Quick answers at different fractions of a second make the offset more precise; slow answers do no harm.
  */
 import type { Clock } from "./clock.ts";
+import { CLOCK_SKEW_MS } from "./timestamp.ts";
 
 /** Receives the `Date` of each answer of the API server, and the milliseconds from before the request to the answer. */
 export type OnDate = (date: string | undefined, tookMs: number) => void;
@@ -20,6 +21,10 @@ export interface ServerClock extends Clock {
    * directions.
    */
   readonly now: () => number;
+  /**
+   * The same until an answer is older than an earlier one by more than `CLOCK_SKEW_MS`; the machine's time from then on.
+   * An answer far ahead shows that both clocks of the machine stood still, or that the clocks of API servers differ.
+   */
   readonly wall: () => number;
   readonly follow: OnDate;
 }
@@ -29,14 +34,19 @@ const DATE_RESOLUTION_MS = 1000;
 /** A server clock that follows the machine's clock until the first answer. */
 export function createServerClock(machine: Clock): ServerClock {
   let aheadMs = 0;
+  let isAnswered = false;
+  let isContradicted = false;
+  const now = (): number => machine.now() + aheadMs;
   return {
     ...machine,
-    now: () => machine.now() + aheadMs,
-    wall: machine.now,
+    now,
+    wall: () => (isContradicted ? machine.now() : now()),
     follow(date, tookMs) {
       const at = Date.parse(date ?? "");
       if (Number.isNaN(at)) return;
       const latest = at + DATE_RESOLUTION_MS + Math.ceil(tookMs);
+      isContradicted ||= isAnswered && now() - latest > CLOCK_SKEW_MS;
+      isAnswered = true;
       aheadMs = Math.min(Math.max(aheadMs, at - machine.now()), latest - machine.now());
     },
   };

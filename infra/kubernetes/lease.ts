@@ -8,8 +8,8 @@
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
  *
  * The monotonic clock of a machine stops while it is suspended, so the holder counts by the wall clock as well, and
- * takes the longer time. If both clocks stopped, the next renewal reveals it; until then only preconditions protect
- * what it writes.
+ * takes the longer time. If both clocks stopped, the first answer afterwards reveals it; until then only preconditions
+ * protect what it writes.
  */
 import { firstOfSignals, startStopwatch } from "../clock.ts";
 import type { Call } from "./cluster.ts";

@@ -85,10 +85,21 @@ describe("the API server's clock", () => {
     }
   });
 
-  it("leaves the machine's own wall clock beside it as it is", () => {
-    const { world, clock, exchange } = meet(120_000);
-    exchange(10);
-    assert.equal(clock.wall(), world.now);
+  it("bounds what must not be exceeded until two answers contradict each other: then the machine's does", () => {
+    for (const aheadMs of [-600_000, 0, 120_000]) {
+      const { world, clock, exchange } = meet(aheadMs);
+      exchange(10);
+      exchange(3_600_000);
+      assert.equal(clock.wall(), clock.now());
+      for (const step of [3000, -3000, 30_000]) {
+        world.aheadMs += step;
+        exchange(10);
+        assert.equal(clock.wall(), clock.now(), `after ${step} ms`);
+      }
+      world.aheadMs -= 30_000;
+      exchange(10);
+      assert.equal(clock.wall(), world.now);
+    }
   });
 
   it("moves between API servers by no more than their clocks differ", () => {
