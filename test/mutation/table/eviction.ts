@@ -10,11 +10,7 @@ const EVICTION = {
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
 const CACHE = {
   file: "reconciler/budget/denial-cache.ts",
-  tests: [
-    "test/reconciler/budget/denial-cache.test.ts",
-    "test/reconciler/budget/recreated-zone.test.ts",
-    "test/reconciler/budget/act/deny-again.test.ts",
-  ],
+  tests: ["test/reconciler/budget/denial-cache.test.ts", "test/reconciler/budget/act/deny-again.test.ts"],
 };
 const DENY = { file: "reconciler/budget/act/deny-again.ts", tests: ["test/reconciler/budget/act/deny-again.test.ts"] };
 

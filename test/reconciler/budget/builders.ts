@@ -1,12 +1,13 @@
-/** Snapshots of evictions: by default three zones of three healthy pods, and a budget of 1. */
+/** The facts of evictions: by default three zones of three healthy pods, and a budget of 1. */
 import assert from "node:assert/strict";
-import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
-import { type BudgetZone, type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
-import type { EvictionSnapshot } from "../../../reconciler/budget/unavailability.ts";
+import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
+import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
-import { readZone } from "../../../reconciler/model/zone.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
+import { type Facts, startProcess } from "./adapter.ts";
 
 export const NOW = Date.parse("2026-01-01T12:00:00Z");
 export const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
@@ -26,12 +27,20 @@ export function budget(spec: object = {}): Budget {
   return parsed;
 }
 
-/** Pods of every zone, with the labels that the budget selects. */
+/** Pods of every zone, with the labels that `budget` selects. */
 export function budgetPods(traits: ZoneTraits): BudgetPod[] {
   return podObjects(traits).map((object) => {
     const labels = { ...object.metadata?.labels, "rollout-group": "ingester" };
     return readBudgetPod({ ...object, metadata: { ...object.metadata, labels } });
   });
+}
+
+/** Labels by which the budget of a case selects, whatever the group. */
+const UNDER = { guarded: "yes" };
+
+/** The same object, selected by the budget of a case. */
+export function guarded<T extends PodObject | StatefulSet>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata?.labels, ...UNDER } } };
 }
 
 export interface Case {
@@ -42,50 +51,49 @@ export interface Case {
   readonly zones?: Readonly<Record<string, ZoneTraits>>;
   /** The reserved pods. */
   readonly reserved?: readonly string[];
+  /** The rollout asks, with so many pods of a zone at once. */
   readonly rollout?: number;
   /** The eviction names the pod without a UID. */
   readonly unpinned?: boolean;
   readonly now?: number;
-  /** The process that made the reservations, and their age in milliseconds. */
-  readonly reservedBy?: string;
-  readonly reservedFor?: number;
+  /** What the pods were reserved for by another process, and how long ago in milliseconds. */
+  readonly reservedFor?: Disruption;
+  readonly reservedMs?: number;
 }
 
-export function snapshot({
-  pod,
-  spec = {},
-  zones = {},
-  reserved = [],
-  rollout,
-  unpinned,
-  now = NOW,
-  reservedBy = "test",
-  reservedFor = 0,
-}: Case): EvictionSnapshot {
-  const all = Object.entries({ a: {}, b: {}, c: {}, ...zones }).map(([letter, traits]): BudgetZone => {
-    const named: ZoneTraits = { name: `ingester-zone-${letter}`, ...traits };
-    return { ...readZone(statefulSetObject(named)), pods: budgetPods(named) };
-  });
-  const name = `ingester-${pod}`;
-  const found = all.flatMap((zone) => zone.pods).find((one) => one.name === name);
-  assert.ok(found, name);
+type Disruption = "eviction" | "unpinned eviction" | "rollout";
+
+/** The reservation of a pod, as it is stored. */
+export function reservationOf(name: string, at = NOW, disruption: Disruption = "eviction"): object {
+  const by = { eviction: "webhook_another", "unpinned eviction": "webhook_another_unpinned", rollout: "another" };
+  return { [name]: { uid: `uid-${name}`, time: new Date(at).toISOString(), by: by[disruption] } };
+}
+
+/** What the cluster has in this case. */
+export function factsOf(one: Omit<Case, "pod">): Facts {
+  const { spec, zones = {}, reserved = [], now = NOW, reservedFor, reservedMs = 0 } = one;
+  const all = Object.entries({ a: {}, b: {}, c: {}, ...zones }).map(([letter, traits]): ZoneTraits => ({
+    name: `ingester-zone-${letter}`,
+    ...traits,
+  }));
+  const entries = reserved.map((pod) => reservationOf(`ingester-${pod}`, now - reservedMs, reservedFor));
   return {
     now,
-    by: "test",
-    pod: found,
-    budget: budget(spec),
-    zones: all,
-    reservations: Object.fromEntries(
-      reserved.map((one) => [
-        `ingester-${one}`,
-        { uid: `uid-ingester-${one}`, time: new Date(now - reservedFor).toISOString(), by: reservedBy },
-      ]),
-    ),
-    unpinned,
-    ...(rollout !== undefined && { rollout: { maxUnavailable: rollout } }),
+    budgets: [storedBudget(spec, entries)],
+    statefulSets: all.map(statefulSetObject).map(guarded),
+    pods: all.flatMap(podObjects).map(guarded),
   };
 }
 
-export function decide(one: Case): Verdict {
-  return decideEviction(snapshot(one));
+/** A budget with what is reserved on it. */
+export function storedBudget(spec: object = {}, reservations: readonly object[] = []): DisruptionBudget {
+  const object = budgetObject({ selector: { matchLabels: UNDER }, ...spec });
+  return { ...object, status: { disruptedPods: Object.assign({}, ...reservations) } } as DisruptionBudget;
+}
+
+/** Asks about the pod of the case, with these facts. */
+export async function decide(one: Case, facts = factsOf(one)): Promise<Verdict> {
+  const { pod, rollout, unpinned } = one;
+  const by = rollout === undefined ? evictionIdentity("one") : "one";
+  return await startProcess(facts, by).evict({ pod: `ingester-${pod}`, rollout, unpinned });
 }

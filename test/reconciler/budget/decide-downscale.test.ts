@@ -1,21 +1,11 @@
 /** What budgets say to a downscale, and what a downscale means for the evictions beside it (§5.5, §5.11). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
-import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
-import { decideDownscale } from "../../../reconciler/budget/decide-downscale.ts";
-import {
-  downscaleKey,
-  firstLeaving,
-  livingReservations,
-  presentIn,
-  readDownscaleKey,
-  readReservations,
-  type Reservations,
-} from "../../../reconciler/budget/reservation.ts";
-import { readZone } from "../../../reconciler/model/zone.ts";
-import { statefulSetObject, type ZoneTraits } from "../builders.ts";
-import { budget, budgetPods, NOW, PARTITIONS, snapshot } from "./builders.ts";
+import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
+import { ownerNameOf } from "../../../reconciler/model/order.ts";
+import type { ZoneTraits } from "../builders.ts";
+import { startProcess, type Facts } from "./adapter.ts";
+import { factsOf, NOW, PARTITIONS, reservationOf as reservedPod, storedBudget } from "./builders.ts";
 
 const UNREADY = { ready: false };
 /** Zone b is to have as many pods as zone c. */
@@ -26,25 +16,10 @@ const FELL_ILL = { ready: false, restarts: 1, working: true };
 /** Pods of a zone of 3 replicas whose `ordinals.start` is 7. */
 const SEVEN_TO_NINE = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [i, i < 7 ? null : {}]));
 
-const zoneOf = (letter: string, traits: ZoneTraits = {}): BudgetZone => {
-  const named = { name: `ingester-zone-${letter}`, ...traits };
-  return { ...readZone(statefulSetObject(named)), pods: budgetPods(named) };
-};
-
-function reservedFrom(letter: string, from: number, ageMs = 0): Reservations {
-  const statefulSet = `ingester-zone-${letter}`;
-  return {
-    [downscaleKey({ statefulSet, from })]: {
-      uid: `uid-${statefulSet}`,
-      time: new Date(NOW - ageMs).toISOString(),
-      by: "r",
-    },
-  };
+/** The reservation of a downscale, as it is stored. */
+function reservedFrom(letter: string, from: number, ageMs = 0, uid = `uid-ingester-zone-${letter}`): object {
+  return { [`ingester-zone-${letter}-${from}+`]: { uid, time: new Date(NOW - ageMs).toISOString(), by: "r" } };
 }
-
-const reservedPod = (name: string): Reservations => ({
-  [name]: { uid: `uid-${name}`, time: new Date(NOW).toISOString(), by: "w" },
-});
 
 /** Of zones. */
 const LETTERS = Array.from("abcdefghijklmnopqrstuvwxyz", (one) => [one, `${one}0`]).flat();
@@ -56,21 +31,25 @@ interface Downscale {
   readonly only?: readonly string[];
   /** The first ordinal of zone c that goes. */
   readonly from?: number;
-  readonly reservations?: Reservations;
+  readonly reservations?: object;
   readonly now?: number;
 }
 
-function judge(downscale: Downscale): string {
-  const { spec, zones = {}, only = ["a", "b", "c"], from = 2, reservations = {}, now = NOW } = downscale;
-  const all = only.map((letter) => zoneOf(letter, zones[letter]));
-  const { reason, message } = decideDownscale({
+function worldOf({ spec = {}, zones = {}, only = ["a", "b", "c"], reservations, now = NOW }: Downscale): Facts {
+  const facts = factsOf({ zones: Object.fromEntries(only.map((letter) => [letter, zones[letter] ?? {}])), now });
+  const isThere = (name = ""): boolean => only.some((letter) => name === `ingester-zone-${letter}`);
+  return {
     now,
-    budget: budget(spec),
-    zones: all,
-    reservations,
-    uid: "uid-ingester-zone-c",
-    from,
-  });
+    budgets: [storedBudget(spec, reservations ? [reservations] : [])],
+    statefulSets: facts.statefulSets.filter(({ metadata }) => isThere(metadata?.name)),
+    pods: facts.pods.filter(({ metadata }) => isThere(ownerNameOf(metadata?.name ?? ""))),
+  };
+}
+
+async function judge(downscale: Downscale): Promise<string> {
+  const { from = 2, zones = {} } = downscale;
+  const to = from - (zones["c"]?.start ?? 0);
+  const { reason, message } = await startProcess(worldOf(downscale)).downscale({ statefulSet: "ingester-zone-c", to });
   return reason === "Allowed" ? reason : `${reason}: ${message}`;
 }
 
@@ -206,90 +185,93 @@ describe("a downscale of zone c under a budget", () => {
     ["partition: a budget of 0 counts as 1", { spec: { ...PARTITIONS, maxUnavailable: 0 } }, "Allowed"],
   ];
   for (const [name, downscale, expected] of CASES)
-    it(`${name}: ${expected}`, () => assert.equal(judge(downscale), expected));
+    it(`${name}: ${expected}`, async () => assert.equal(await judge(downscale), expected));
 });
 
 describe("an eviction beside a downscale", () => {
-  function evict(
+  async function evict(
     pod: string,
     zones: Readonly<Record<string, ZoneTraits>>,
-    reservations: Reservations = {},
-    spec = {},
-  ): string {
-    const { reason, message } = decideEviction({ ...snapshot({ pod, zones, spec }), reservations });
+    reservations: object = {},
+    spec: object = {},
+  ): Promise<string> {
+    const process = startProcess(worldOf({ zones, reservations, spec }), evictionIdentity("one"));
+    const { reason, message } = await process.evict({ pod: `ingester-${pod}` });
     return reason === "Allowed" ? reason : message;
   }
   const STORED = { c: { replicas: 1, pods: { 1: {}, 2: {} } } };
-
-  it("E29 is denied while another zone has ready pods beyond its replicas", () =>
-    assert.equal(evict("zone-b-0", STORED), "2 pods to be removed in ingester-zone-c"));
-  it("E29 is denied while another zone's downscale is reserved and not stored", () =>
-    assert.equal(evict("zone-b-0", {}, reservedFrom("c", 1)), "2 pods to be removed in ingester-zone-c"));
-  it("does not count them in its own zone, whose limit is about the pods that stay", () =>
-    assert.equal(evict("zone-c-0", {}, reservedFrom("c", 2)), "Allowed"));
-  it("counts no pod twice", () =>
-    assert.equal(
-      evict("zone-b-0", STORED, { ...reservedFrom("c", 1), ...reservedPod("ingester-zone-c-2") }),
-      "1 pod not ready, 1 pod to be removed in ingester-zone-c",
-    ));
-  it("is allowed in another partition", () => assert.equal(evict("zone-b-0", STORED, {}, PARTITIONS), "Allowed"));
-  it("is denied in the partition of a pod that goes", () =>
-    assert.equal(evict("zone-b-2", {}, reservedFrom("c", 2), PARTITIONS), "1 pod to be removed in partition 2"));
-});
-
-describe("the reservation of a downscale", () => {
-  it("has a key that no pod has as a name", () => {
-    assert.equal(downscaleKey({ statefulSet: "ingester-zone-c", from: 2 }), "ingester-zone-c-2+");
-    assert.deepEqual(readDownscaleKey("ingester-zone-c-2+"), { statefulSet: "ingester-zone-c", from: 2 });
-    assert.equal(readDownscaleKey("ingester-zone-c-2"), undefined);
-  });
-
-  const livesOn = (reservations: Reservations, traits: ZoneTraits = {}): boolean =>
-    Object.keys(livingReservations(reservations, presentIn([zoneOf("c", traits)]), NOW)).length > 0;
-  const CASES: readonly [string, Reservations, ZoneTraits, boolean][] = [
-    ["counts before it is stored", reservedFrom("c", 2), {}, true],
-    ["counts if only a part of it is stored", reservedFrom("c", 1), { replicas: 2 }, true],
-    ["ends once it is stored", reservedFrom("c", 2), { replicas: 2 }, false],
-    ["ends once more than that is stored", reservedFrom("c", 2), { replicas: 1 }, false],
-    ["counts as long as it may be stored", reservedFrom("c", 2, 89_999), {}, true],
-    ["ends when it can no longer be stored", reservedFrom("c", 2, 90_000), {}, false],
-    ["is of no other zone", reservedFrom("b", 2), {}, false],
-    ["counts from the first ordinal on", reservedFrom("c", 5), { start: 3 }, true],
-    ["is stored by ordinals", reservedFrom("c", 5), { start: 3, replicas: 2 }, false],
+  const TWO = { ...reservedFrom("c", 1), ...reservedPod("ingester-zone-c-2") };
+  const FROM_THREE = { 0: null, 1: null, 2: null, 3: {}, 4: {} };
+  const TO_GO = "1 pod to be removed in ingester-zone-c";
+  const CASES: readonly [string, Parameters<typeof evict>, string][] = [
+    [
+      "E29 is denied while another zone has ready pods beyond its replicas",
+      ["zone-b-0", STORED],
+      "2 pods to be removed in ingester-zone-c",
+    ],
+    [
+      "E29 is denied while another zone's downscale is reserved and not stored",
+      ["zone-b-0", {}, reservedFrom("c", 1)],
+      "2 pods to be removed in ingester-zone-c",
+    ],
+    [
+      "does not count them in its own zone, whose limit is about the pods that stay",
+      ["zone-c-0", {}, reservedFrom("c", 2)],
+      "Allowed",
+    ],
+    ["counts no pod twice", ["zone-b-0", STORED, TWO], "1 pod not ready, 1 pod to be removed in ingester-zone-c"],
+    ["is allowed in another partition", ["zone-b-0", STORED, {}, PARTITIONS], "Allowed"],
+    [
+      "is denied in the partition of a pod that goes",
+      ["zone-b-2", {}, reservedFrom("c", 2), PARTITIONS],
+      "1 pod to be removed in partition 2",
+    ],
+    [
+      "of two downscales of a zone, obeys the one that takes more pods",
+      ["zone-b-0", {}, { ...reservedFrom("c", 2), ...reservedFrom("c", 1) }],
+      "2 pods to be removed in ingester-zone-c",
+    ],
+    ["counts one of which only a part is stored", ["zone-b-0", { c: { replicas: 2 } }, reservedFrom("c", 1)], TO_GO],
+    ["does not count one that is stored", ["zone-b-0", { c: { replicas: 2 } }, reservedFrom("c", 2)], "Allowed"],
+    ["nor one of which more is stored", ["zone-b-0", { c: { replicas: 1 } }, reservedFrom("c", 2)], "Allowed"],
+    ["counts one as long as it may be stored", ["zone-b-0", {}, reservedFrom("c", 2, 89_999)], TO_GO],
+    ["does not count one that can no longer be stored", ["zone-b-0", {}, reservedFrom("c", 2, 90_000)], "Allowed"],
+    ["nor one of an earlier StatefulSet of the name", ["zone-b-0", {}, reservedFrom("c", 2, 0, "earlier")], "Allowed"],
+    [
+      "counts by ordinals, from the first on",
+      ["zone-b-0", { c: { start: 3, replicas: 3, pods: { ...FROM_THREE, 5: {} } } }, reservedFrom("c", 5)],
+      TO_GO,
+    ],
+    [
+      "and knows by ordinals that one is stored",
+      ["zone-b-0", { c: { start: 3, replicas: 2, pods: FROM_THREE } }, reservedFrom("c", 5)],
+      "Allowed",
+    ],
   ];
-  for (const [name, reservations, traits, lives] of CASES)
-    it(name, () => assert.equal(livesOn(reservations, traits), lives));
-
-  it("ends with the StatefulSet of its UID", () => {
-    const [[key, reservation] = ["", undefined]] = Object.entries(reservedFrom("c", 2));
-    assert.ok(reservation);
-    assert.equal(livesOn({ [key]: { ...reservation, uid: "earlier" } }), false);
-    assert.equal(firstLeaving(zoneOf("c"), { [key]: { ...reservation, uid: "earlier" } }), Number.POSITIVE_INFINITY);
-  });
-
-  it("of two downscales of a zone, the one that takes more pods decides", () =>
-    assert.equal(firstLeaving(zoneOf("c"), { ...reservedFrom("c", 2), ...reservedFrom("c", 1) }), 1));
+  for (const [name, asked, expected] of CASES)
+    it(`${name}: ${expected}`, async () => assert.equal(await evict(...asked), expected));
 });
 
 describe("a reservation that somebody else wrote", () => {
-  const present = { uidOfPod: () => "u", zone: () => undefined };
+  const POD = "ingester-zone-a-0";
+  const of = (time: string): object => ({ [POD]: { uid: `uid-${POD}`, time } });
 
-  it("needs no author", () =>
-    assert.deepEqual(readReservations({ p: { uid: "u", time: "2026-01-01T12:00:00Z" } })["p"]?.by, ""));
+  it("needs no author", async () => {
+    const facts = worldOf({ reservations: of(new Date(NOW).toISOString()) });
+    const reasonOf = async (pod: string) => (await startProcess(facts).evict({ pod: `ingester-${pod}` })).reason;
+    assert.equal(await reasonOf("zone-a-0"), "AllowedAlready");
+    assert.equal(await reasonOf("zone-b-0"), "BudgetSpent");
+  });
 
-  it("does not deny with an exception without one", () => {
-    const reservations = readReservations({
-      "ingester-zone-a-0": { uid: "uid-ingester-zone-a-0", time: new Date(NOW).toISOString() },
+  for (const [aheadMs, stored] of [
+    [3_600_000, NOW],
+    [4000, NOW + 4000],
+  ] as const)
+    it(`${aheadMs} ms ahead is stored as ${stored - NOW} ms ahead with the next one, so that it ends`, async () => {
+      const facts = worldOf({ spec: { maxUnavailable: 2 }, reservations: of(new Date(NOW + aheadMs).toISOString()) });
+      const process = startProcess(facts);
+      assert.equal((await process.evict({ pod: "ingester-zone-a-1" })).reason, "Allowed");
+      const { [POD]: found } = process.reserved() as Record<string, { readonly time: string }>;
+      assert.equal(found?.time, new Date(stored).toISOString());
     });
-    assert.equal(decideEviction({ ...snapshot({ pod: "zone-a-0" }), reservations }).reason, "AllowedAlready");
-    assert.equal(decideEviction({ ...snapshot({ pod: "zone-b-0" }), reservations }).reason, "BudgetSpent");
-  });
-
-  it("counts as made now if its time is further ahead than clocks differ, so that it ends", () => {
-    const time = new Date(NOW + 3_600_000).toISOString();
-    const living = livingReservations({ p: { uid: "u", time, by: "" } }, present, NOW);
-    assert.equal(living["p"]?.time, new Date(NOW).toISOString());
-    const near = new Date(NOW + 4000).toISOString();
-    assert.equal(livingReservations({ p: { uid: "u", time: near, by: "" } }, present, NOW)["p"]?.time, near);
-  });
 });

@@ -1,30 +1,41 @@
 /** Pods that a StatefulSet has left behind, as a budget judges them (§5.13). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readBudgetPod, type BudgetPod, type BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
-import { decideDownscale } from "../../../reconciler/budget/decide-downscale.ts";
-import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
-import { orphanedZone } from "../../../reconciler/model/orphans.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { leftBehind, type ZoneTraits } from "../builders.ts";
-import { PARTITIONS, snapshot } from "./builders.ts";
+import { type AskedEviction, type Facts, startProcess } from "./adapter.ts";
+import { factsOf, guarded, PARTITIONS } from "./builders.ts";
 
 const B = "ingester-zone-b";
+const UNREADY = { pods: { 0: { ready: false } } };
+
+const isOf =
+  (zone: string) =>
+  ({ metadata }: PodObject): boolean =>
+    metadata?.name?.startsWith(`${zone}-`) === true;
+
+/** The zone's StatefulSet is gone, and these pods are left of it. */
+const orphan = (facts: Facts, zone: string, left: readonly PodObject[]): Facts => ({
+  ...facts,
+  statefulSets: facts.statefulSets.filter(({ metadata }) => metadata?.name !== zone),
+  pods: [...facts.pods.filter((pod) => !isOf(zone)(pod)), ...left.map(guarded)],
+});
+
+/** The budget does not select the zone's StatefulSet. */
+const outside = (facts: Facts, zone: string): Facts => ({
+  ...facts,
+  statefulSets: facts.statefulSets.map((set) =>
+    set.metadata?.name === zone ? { ...set, metadata: { ...set.metadata, labels: {} } } : set,
+  ),
+});
 
 /** Zones a and c as they are, and what is left of zone b. */
-function world(left: ZoneTraits, spec: object = {}, more: readonly BudgetPod[] = []) {
-  const whole = snapshot({ pod: "zone-a-0", spec });
-  const zones = whole.zones.filter(({ name }) => name !== B);
-  const pods = leftBehind({ name: B, ...left }).map(readBudgetPod);
-  const orphaned = orphanedZone(B, [...pods, ...more], { owner: undefined, zones });
-  return { ...whole, zones: [...zones, orphaned] };
-}
+const world = (left: ZoneTraits, spec: object = {}): Facts =>
+  orphan(factsOf({ spec }), B, leftBehind({ name: B, ...left }));
 
-function judge(pod: string, left: ZoneTraits, spec: object = {}): string {
-  const whole = world(left, spec);
-  const found = whole.zones.flatMap(({ pods }) => pods).find(({ name }) => name === `ingester-${pod}`);
-  assert.ok(found);
-  const { reason, message } = decideEviction({ ...whole, pod: found });
+async function judge(pod: string, facts: Facts, more: Partial<AskedEviction> = {}): Promise<string> {
+  const { reason, message } = await startProcess(facts).evict({ pod: `ingester-${pod}`, ...more });
   return `${VERDICTS[reason].code} ${message}`;
 }
 
@@ -75,67 +86,63 @@ const CASES: readonly (readonly [string, string, ZoneTraits, object, string])[] 
 
 describe("evictions beside pods that a StatefulSet has left behind", () => {
   for (const [name, pod, left, spec, expected] of CASES)
-    it(`${name}: ${expected}`, () => assert.equal(judge(pod, left, spec), expected));
+    it(`${name}: ${expected}`, async () => assert.equal(await judge(pod, world(left, spec)), expected));
 
-  it("count them as a zone: the last StatefulSet is not alone", () => {
-    const whole = world({});
-    const zones = whole.zones.filter(({ name }) => name !== "ingester-zone-c");
-    assert.equal(decideEviction({ ...whole, zones }).reason, "Allowed");
+  it("count them as a zone: the last StatefulSet is not alone", async () =>
+    assert.equal(await judge("zone-a-0", orphan(world({}), "ingester-zone-c", [])), "200 zpdb met across 2 zones"));
+
+  it("of a pod that has still to be adopted do not count it as missing of its zone", async () => {
+    const facts = factsOf({ zones: { b: { pods: { 1: null } } } });
+    const pods = [...facts.pods, ...leftBehind({ name: B }).slice(1, 2).map(guarded)];
+    assert.equal(await judge("zone-b-1", { ...facts, pods }), MET);
+    assert.equal(await judge("zone-a-0", { ...facts, pods }), `429 1 pod unknown in ${B}`, "for others it is missing");
   });
 
-  it("of a pod that has still to be adopted do not count it as missing of its zone", () => {
-    const whole = snapshot({ pod: "zone-b-0", zones: { b: { pods: { 1: null } } } });
-    const [pod] = leftBehind({ name: B }).slice(1, 2).map(readBudgetPod);
-    assert.ok(pod);
-    assert.equal(decideEviction({ ...whole, pod }).reason, "Allowed");
-    const [peer] = whole.zones[0]?.pods ?? [];
-    assert.ok(peer);
-    assert.equal(decideEviction({ ...whole, pod: peer }).reason, "BudgetSpent", "for others it is missing");
+  it("E27 of a StatefulSet that the budget does not select are refused, and its pods count for others", async () => {
+    const facts = outside(factsOf({ zones: { b: UNREADY } }), B);
+    assert.match(await judge("zone-b-1", facts), /^400 unable to find StatefulSet/);
+    assert.equal(await judge("zone-a-0", facts), `429 1 pod not ready in ${B}`);
   });
 
-  it("E27 of a StatefulSet that the budget does not select are refused, and its pods count for others", () => {
-    const whole = snapshot({ pod: "zone-b-1", zones: { b: { pods: { 0: { ready: false } } } } });
-    const zones = whole.zones.map((zone): BudgetZone => (zone.name === B ? { ...zone, orphaned: "outside" } : zone));
-    assert.equal(decideEviction({ ...whole, zones }).reason, "OwnerNotFound");
-    const [pod] = zones[0]?.pods ?? [];
-    assert.ok(pod);
-    assert.equal(decideEviction({ ...whole, zones, pod }).message, `1 pod not ready in ${B}`);
+  it("need no peer of a partition in a StatefulSet that the budget does not select", async () => {
+    const D = "ingester-zone-d";
+    const facts = factsOf({ spec: PARTITIONS, zones: { d: { replicas: 1 } } });
+    const unknown = "429 1 pod unknown in partition 2";
+    assert.equal(await judge("zone-a-2", facts), unknown);
+    const met = "200 zpdb met for partition 2 across 4 zones";
+    assert.equal(await judge("zone-a-2", outside(facts, D)), met);
+    assert.equal(await judge("zone-a-2", outside(facts, D), { rollout: 1 }), met);
+    assert.equal(
+      await judge("zone-a-2", orphan(facts, D, leftBehind({ name: D, replicas: 1 }))),
+      "429 2 pods unknown in partition 2",
+    );
   });
 
-  it("need no peer of a partition in a StatefulSet that the budget does not select", () => {
-    const whole = snapshot({ pod: "zone-a-2", spec: PARTITIONS, zones: { d: { replicas: 1 } } });
-    assert.equal(decideEviction(whole).message, "1 pod unknown in partition 2");
-    const [last] = whole.zones.slice(-1);
-    assert.ok(last);
-    const judgeBeside = (stranger: BudgetZone, rollout?: { readonly maxUnavailable: number }): string =>
-      decideEviction({ ...whole, zones: [...whole.zones.slice(0, -1), stranger], rollout }).reason;
-    assert.equal(judgeBeside({ ...last, orphaned: "outside" }), "Allowed");
-    assert.equal(judgeBeside({ ...last, orphaned: "outside" }, { maxUnavailable: 1 }), "Allowed");
-    assert.equal(judgeBeside({ ...last, orphaned: "gone" }), "BudgetSpent");
-  });
-
-  it("of a pod of the former UID are judged once its StatefulSet was created again", () => {
-    const whole = snapshot({ pod: "zone-b-0", zones: { b: { pods: { 1: null } } } });
-    const [left] = leftBehind({ name: B }).slice(1, 2).map(readBudgetPod);
-    assert.ok(left);
-    const pod = { ...left, owner: "former", controller: { kind: "StatefulSet", name: B } };
-    assert.equal(decideEviction({ ...whole, pod }).reason, "Allowed");
-    const busy = snapshot({
-      pod: "zone-b-0",
-      zones: { b: { pods: { 1: null } }, c: { pods: { 0: { ready: false } } } },
-    });
-    assert.equal(decideEviction({ ...busy, pod }).message, "1 pod not ready in ingester-zone-c");
-    const stranger = { ...pod, madeBy: "store", controller: { kind: "StatefulSet", name: "store" } };
-    assert.equal(decideEviction({ ...whole, pod: stranger }).reason, "OwnerNotFound");
+  it("of a pod of the former UID are judged once its StatefulSet was created again", async () => {
+    const former = (zones: Record<string, ZoneTraits>, owner = B): Facts => {
+      const facts = factsOf({ zones });
+      const pods = facts.pods.map(({ metadata = {}, ...pod }) => {
+        const [reference] = metadata.ownerReferences ?? [];
+        const ownerReferences = reference ? [{ ...reference, name: owner, uid: "former" }] : [];
+        return metadata.name === `${B}-1`
+          ? { ...pod, metadata: { ...metadata, ownerReferences } }
+          : { ...pod, metadata };
+      });
+      return { ...facts, pods };
+    };
+    assert.equal(await judge("zone-b-1", former({})), MET);
+    assert.equal(await judge("zone-b-1", former({ c: UNREADY })), "429 1 pod not ready in ingester-zone-c");
+    // It is a zone of its own while there is no StatefulSet of that name.
+    assert.match(await judge("zone-b-1", former({}, "store")), /^429 .*; 2 pods unknown in store$/);
   });
 });
 
 describe("downscales beside pods that a StatefulSet has left behind", () => {
-  const shrink = (left: ZoneTraits): string =>
-    decideDownscale({ ...world(left), uid: "uid-ingester-zone-c", from: 2 }).reason;
-  it("wait for those that are not ready, or missing", () => {
-    assert.equal(shrink({ pods: { 0: { ready: false } } }), "BudgetSpent");
-    assert.equal(shrink({ pods: { 0: null } }), "BudgetSpent");
+  const shrink = async (left: ZoneTraits): Promise<string> =>
+    (await startProcess(world(left)).downscale({ statefulSet: "ingester-zone-c", to: 2 })).reason;
+  it("wait for those that are not ready, or missing", async () => {
+    assert.equal(await shrink(UNREADY), "BudgetSpent");
+    assert.equal(await shrink({ pods: { 0: null } }), "BudgetSpent");
   });
-  it("do not wait for those that are ready", () => assert.equal(shrink({}), "Allowed"));
+  it("do not wait for those that are ready", async () => assert.equal(await shrink({}), "Allowed"));
 });

@@ -11,8 +11,8 @@ export const ZONES_MET = "zpdb met across 3 zones";
 export function judgeEach(what: string, cases: readonly EvictionCase[]): void {
   describe(what, () => {
     for (const [name, one, code, message] of cases) {
-      it(`${name}: ${code} ${message}`, () => {
-        const answer = decide(one);
+      it(`${name}: ${code} ${message}`, async () => {
+        const answer = await decide(one);
         assert.deepEqual([VERDICTS[answer.reason].code, answer.message], [code, message]);
         assert.deepEqual(
           answer.objects.map(({ kind }) => kind),
