@@ -7,7 +7,6 @@ import type { Metrics } from "../infra/metrics/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { type Runtime, start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
-import { evictionIdentity } from "../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../reconciler/budget/act/compose.ts";
 import { routeWebhooks } from "./http/admission.ts";
 import type { Handler, Rim } from "./http/rim.ts";
@@ -69,7 +68,7 @@ export async function composeFunctions(
   const record = configuration.useZoneTracker
     ? recordInTracker(tools, configuration.zoneTracker)
     : recordInAnnotation(tools, configuration.zoneTracker);
-  const identity = evictionIdentity(`${configuration.identity ?? "zonewise"}_${randomUUID()}`);
+  const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const readBody = createBodyReader();
   const rim = { clock, log, metrics: metrics.webhooks, tracer, requestTimeoutMs, authenticate, tasks, readBody };

@@ -6,7 +6,7 @@ import { servesNothing } from "../model/health.ts";
 import { moveToFront } from "../model/order.ts";
 import { describeTooMany } from "../model/too-many-zones.ts";
 import type { BudgetZone } from "./budget-pod.ts";
-import { ageOf, isForEviction, isUnpinned, type Reservation } from "./reservation.ts";
+import { ageOf, type Reservation, reservationOf } from "./reservation.ts";
 import { addUp, countUnavailable, describeUnavailability, type EvictionSnapshot, sumOf } from "./unavailability.ts";
 import { TOO_FEW_ZONES, verdict, type Verdict, type VerdictReason } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
@@ -50,9 +50,9 @@ const RETRIED_FOR_MS = 15_000;
  */
 const notTwice: EvictionRule = (snapshot) => {
   const { pod, reservations } = snapshot;
-  const found = reservations[pod.name];
-  if (found?.uid !== pod.uid || mayShare(found, snapshot)) return undefined;
-  const owner = isForEviction(found) ? "an eviction" : "the rollout";
+  const found = reservationOf(pod, reservations);
+  if (!found || mayShare(found, snapshot)) return undefined;
+  const owner = found.kind === "eviction" ? "an eviction" : "the rollout";
   return about(
     snapshot,
     "AllowedAlready",
@@ -66,11 +66,11 @@ const notTwice: EvictionRule = (snapshot) => {
  * server no longer retries, an earlier eviction does not count. The rollout may delete its pod as long as its
  * reservation lasts, so an unpinned eviction waits for the end of it.
  */
-function mayShare(found: Reservation, { now, by, rollout, unpinned }: EvictionSnapshot): boolean {
-  const isEviction = isForEviction(found);
+function mayShare(found: Reservation, { now, rollout, unpinned }: EvictionSnapshot): boolean {
+  const isEviction = found.kind === "eviction";
   if (ageOf(found, now) >= RETRIED_FOR_MS && (isEviction || !unpinned)) return true;
-  const sameKind = found.by === by || isEviction === (rollout === undefined);
-  return sameKind && !unpinned && !isUnpinned(found);
+  const sameKind = isEviction === (rollout === undefined);
+  return sameKind && !unpinned && found.pinned;
 }
 
 /** A configured 0 gives way to the rollout's own limit, in partition mode to 1 (§1.5.7, §5.1.7). */
@@ -129,7 +129,7 @@ const MAX_NAMED = 3;
 function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): string {
   if (!rollout) return "";
   const all = zones.flatMap((zone) => zone.pods);
-  const reserved = all.filter((one) => one.ready && one.uid !== pod.uid && reservations[one.name]?.uid === one.uid);
+  const reserved = all.filter((one) => one.ready && one.uid !== pod.uid && reservationOf(one, reservations));
   const names = reserved.slice(0, MAX_NAMED).map(({ name }) => name);
   return names.length > 0
     ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MAX_NAMED ? ", …" : ""})`

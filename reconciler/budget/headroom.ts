@@ -6,7 +6,7 @@ import { MAX_ZONES } from "../model/too-many-zones.ts";
 import type { Zone } from "../model/zone.ts";
 import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
 import { decideEviction } from "./decide-eviction.ts";
-import { readDownscaleKey, type Reservations } from "./reservation.ts";
+import type { Reservations } from "./reservation.ts";
 import { type EvictionSnapshot, isReady } from "./unavailability.ts";
 import type { Budget } from "./zpdb.ts";
 
@@ -32,9 +32,9 @@ export function countAllowedEvictions(zone: BudgetZone, view: HeadroomView): num
   let allowed = 0;
   for (const pod of zone.pods.filter((one) => isReady(one, view))) {
     if (allowed === MAX_COUNTED) break;
-    const { reason } = decideEviction({ ...view, reservations, pod, by: "" });
+    const { reason } = decideEviction({ ...view, reservations, pod });
     if (reason === "Allowed") {
-      reservations[pod.name] = { uid: pod.uid, time, by: "" };
+      reservations[pod.name] = { kind: "eviction", uid: pod.uid, pinned: true, time, by: "" };
       allowed++;
     } else if (!budget.partitionOf) break;
   }
@@ -61,7 +61,7 @@ export const isComplete = ({ replicas, status }: Pick<Zone, "replicas" | "status
  */
 export function withCountedPods(zone: Zone, reservations: Reservations): BudgetZone {
   const names = Array.from({ length: expectedPods(zone) }, (_, i) => `${zone.name}-${zone.firstOrdinal + i}`);
-  const isReserved = (name: string): boolean => reservations[name] !== undefined && !readDownscaleKey(name);
+  const isReserved = (name: string): boolean => reservations[name] !== undefined;
   const inOrder = [...names.filter((name) => !isReserved(name)), ...names.filter(isReserved)];
   const ready = new Set(inOrder.slice(0, zone.status.ready));
   const pods = names.map((name) => countedPod(name, zone, { uid: reservations[name]?.uid, ready: ready.has(name) }));

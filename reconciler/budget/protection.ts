@@ -9,7 +9,7 @@ import type { Guard, GuardReason } from "./guard.ts";
 import type { BudgetProblem } from "./partition.ts";
 import type { BudgetZone } from "./budget-pod.ts";
 import { countAllowedEvictions, expectedPods, isComplete, isCountable, withCountedPods } from "./headroom.ts";
-import { firstLeaving, timeLeft, readDownscaleKey, type Reservations } from "./reservation.ts";
+import { firstLeaving, timeLeft, type Reservations } from "./reservation.ts";
 import type { Budget } from "./zpdb.ts";
 
 export interface Protection {
@@ -93,12 +93,12 @@ export function needsPods(
 }
 
 const livingByTime = (reservations: Reservations, now: number): Reservations =>
-  Object.fromEntries(Object.entries(reservations).filter(([key, one]) => timeLeft(key, one, now) > 0));
+  Object.fromEntries(Object.entries(reservations).filter(([, one]) => timeLeft(one, now) > 0));
 
 /** By the name of the zone. */
 function countReserved(living: Reservations): ReadonlyMap<string, number> {
-  const pods = Object.keys(living).filter((key) => !readDownscaleKey(key));
-  const byZone = groupBy(pods, ownerNameOf);
+  const pods = Object.entries(living).filter(([, { kind }]) => kind !== "downscale");
+  const byZone = groupBy(pods, ([name]) => ownerNameOf(name));
   return new Map([...byZone].map(([zone, ours]) => [zone, ours.length]));
 }
 

@@ -12,14 +12,25 @@ import { CLOCK_SKEW_MS, parseTimestamp } from "../../infra/timestamp.ts";
 import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import type { Zone } from "../model/zone.ts";
 
+/** What takes the pods away: an eviction or a deletion by hand, the rollout, or fewer replicas. */
+export type DisruptionKind = "eviction" | "rollout" | "downscale";
+
 export interface Reservation {
-  /** UID of the pod, or of the StatefulSet that is to shrink. */
+  readonly kind: DisruptionKind;
+  /** UID of the pod; for a downscale, of the StatefulSet. */
   readonly uid: string;
+  /** For a downscale: the ordinal of the first pod that goes. */
+  readonly from?: number;
+  /** Only the object of that UID can go. An eviction that is not pinned may reach a successor of the pod. */
+  readonly pinned: boolean;
   /** When it was made, RFC 3339. */
   readonly time: string;
-  /** Identity of the process that made it; "" if the entry does not say. */
+  /** Identity of the process that made it. */
   readonly by: string;
 }
+
+/** By the name of the pod, or for a downscale by `downscaleKey`. */
+export type Reservations = Readonly<Record<string, Reservation>>;
 
 /** A reservation and its place, for its release. */
 export interface ReservationHandle extends Reservation {
@@ -27,34 +38,77 @@ export interface ReservationHandle extends Reservation {
   readonly budget: string;
   /** Its key among the reservations. */
   readonly key: string;
-  /** The reservation that this one replaced; it counts again after the release. */
-  readonly before?: Reservation;
-}
-
-/** By the name of the pod, or for a downscale by `downscaleKey`. */
-export type Reservations = Readonly<Record<string, Reservation>>;
-
-/** The first pod of a StatefulSet that goes, and all after it. */
-export interface LeavingPods {
-  readonly statefulSet: string;
-  /** The ordinal of the first of them. */
-  readonly from: number;
 }
 
 /**
- * The key of a downscale's reservation: `ingester-zone-a-2+` for the pod of ordinal 2 and those after it. No pod has
- * such a name.
+ * A key that is free, such as `ingester-zone-a/1`; no pod has such a name. Each downscale has its own, so that whoever
+ * takes one back leaves those of other requests for the same downscale. Nobody reads a key.
  */
-export function downscaleKey({ statefulSet, from }: LeavingPods): string {
-  return `${statefulSet}-${from}+`;
+export function downscaleKey(statefulSet: string, reservations: Reservations): string {
+  for (let number = 1; ; number++) {
+    const key = `${statefulSet}/${number}`;
+    if (!Object.hasOwn(reservations, key)) return key;
+  }
 }
 
-const DOWNSCALE_KEY = /^(?<statefulSet>.+)-(?<from>\d+)\+$/;
+/** The reservation of this very pod. */
+export function reservationOf(
+  { name, uid }: { readonly name: string; readonly uid: string },
+  reservations: Reservations,
+): Reservation | undefined {
+  const found = reservations[name];
+  return found?.uid === uid ? found : undefined;
+}
 
-/** The pods that a downscale's reservation is about; undefined for the reservation of a pod. */
-export function readDownscaleKey(key: string): LeavingPods | undefined {
-  const { statefulSet, from } = DOWNSCALE_KEY.exec(key)?.groups ?? {};
-  return statefulSet === undefined ? undefined : { statefulSet, from: Number(from) };
+/** Milliseconds since the reservation was made; negative if that is in the future. */
+export function ageOf({ time }: Pick<Reservation, "time">, now: number): number {
+  return now - (parseTimestamp(time) ?? 0);
+}
+
+/** Reads stored reservations; an entry that is not valid is left out. */
+export function readReservations(written: unknown): Reservations {
+  if (typeof written !== "object" || written === null) return {};
+  return Object.fromEntries(
+    Object.entries(written).filter((entry): entry is [string, Reservation] => isValid(entry[1])),
+  );
+}
+
+const KINDS: readonly unknown[] = ["eviction", "rollout", "downscale"] satisfies readonly DisruptionKind[];
+
+function isValid(value: unknown): value is Reservation {
+  const { kind, uid, from, pinned, time, by } = (value ?? {}) as Partial<Record<keyof Reservation, unknown>>;
+  const isTimed = typeof time === "string" && parseTimestamp(time) !== undefined;
+  const isNamed = typeof uid === "string" && typeof by === "string" && typeof pinned === "boolean";
+  return KINDS.includes(kind) && isTimed && isNamed && Number.isSafeInteger(from) === (kind === "downscale");
+}
+
+/** The existing pods and zones among those that reservations are about. */
+export interface Present {
+  /** UIDs. */
+  readonly pods: ReadonlySet<string>;
+  readonly zones: readonly Pick<Zone, "uid" | "firstOrdinal" | "replicas">[];
+}
+
+interface Identified {
+  readonly uid: string;
+}
+
+/** These zones with their pods, and further pods. */
+export function presentIn(
+  zones: readonly (Zone & { readonly pods: readonly Identified[] })[],
+  others: Iterable<Identified> = [],
+): Present {
+  return { pods: new Set([...others, ...zones.flatMap(({ pods }) => pods)].map(({ uid }) => uid)), zones };
+}
+
+/**
+ * The reservations that still count. One of a pod counts for 2 minutes, while the pod of that UID exists. One of a
+ * downscale counts until the downscale is stored, or can no longer be. A time that is further in the future than the
+ * clock skew counts as now, so that the reservation ends once somebody writes the reservations (§13.16).
+ */
+export function livingReservations(all: Reservations, present: Present, now: number): Reservations {
+  const living = Object.entries(all).filter(([, one]) => timeLeft(one, now) > 0 && mayStillGo(one, present));
+  return Object.fromEntries(living.map(([key, one]) => [key, notInFuture(one, now)]));
 }
 
 /**
@@ -64,102 +118,17 @@ export function readDownscaleKey(key: string): LeavingPods | undefined {
 const LASTS_MS = 2 * 60_000;
 
 /**
- * Prefix of the identity of a process that answers evictions. Its reservations are never released early, so that other
- * such processes may reuse them. The rollout releases its own when a pod could not be deleted.
- */
-const EVICTION_IDENTITY = "webhook_";
-
-/** The identity under which a process reserves evictions. */
-export function evictionIdentity(name: string): string {
-  return `${EVICTION_IDENTITY}${name}`;
-}
-
-/** True if the reservation was made for an eviction, not for the rollout. */
-export function isForEviction({ by }: Pick<Reservation, "by">): boolean {
-  return by.startsWith(EVICTION_IDENTITY);
-}
-
-/** Suffix of that identity in a reservation for an eviction that is pinned to no UID. */
-const UNPINNED = "_unpinned";
-
-/** The identity under which a process reserves an eviction that is pinned to no UID. */
-export function unpinnedIdentity(identity: string): string {
-  return `${identity}${UNPINNED}`;
-}
-
-/** True if the eviction may still reach a successor of the pod: the API server looks it up by name. */
-export function isUnpinned({ by }: Pick<Reservation, "by">): boolean {
-  return by.endsWith(UNPINNED);
-}
-
-/** Milliseconds since the reservation was made; negative if that is in the future. */
-export function ageOf({ time }: Pick<Reservation, "time">, now: number): number {
-  return now - (parseTimestamp(time) ?? 0);
-}
-
-/** Reads stored reservations; an entry that is not valid is left out. The definition requires no `by`. */
-export function readReservations(written: unknown): Reservations {
-  if (typeof written !== "object" || written === null) return {};
-  return Object.fromEntries(
-    Object.entries(written).flatMap(([key, value]) => readReservation(value).map((read) => [key, read] as const)),
-  );
-}
-
-function readReservation(value: unknown): Reservation[] {
-  const { uid, time, by } = (value ?? {}) as Partial<Record<keyof Reservation, unknown>>;
-  if (typeof uid !== "string" || typeof time !== "string" || parseTimestamp(time) === undefined) return [];
-  return [{ uid, time, by: typeof by === "string" ? by : "" }];
-}
-
-/** The existing pods and zones among those that reservations are about. */
-export interface Present {
-  readonly uidOfPod: (name: string) => string | undefined;
-  readonly zone: (name: string) => Pick<Zone, "uid" | "firstOrdinal" | "replicas"> | undefined;
-}
-
-interface Named {
-  readonly name: string;
-  readonly uid: string;
-}
-
-/** These zones with their pods, and further pods. */
-export function presentIn(
-  zones: readonly (Zone & { readonly pods: readonly Named[] })[],
-  others: Iterable<Named> = [],
-): Present {
-  const uids = new Map([...others, ...zones.flatMap(({ pods }) => pods)].map(({ name, uid }) => [name, uid]));
-  return { uidOfPod: (name) => uids.get(name), zone: (name) => zones.find((zone) => zone.name === name) };
-}
-
-/**
- * The reservations that still count. One of a pod counts for 2 minutes, while the pod exists with the same UID. One of
- * a downscale counts until the downscale is stored, or can no longer be. A time that is further in the future than the
- * clock skew counts as now, so that the reservation ends once somebody writes the reservations (§13.16).
- */
-export function livingReservations(all: Reservations, present: Present, now: number): Reservations {
-  const living = Object.entries(all).filter(([key, reservation]) => isLiving(key, reservation, { present, now }));
-  return Object.fromEntries(living.map(([key, reservation]) => [key, notInFuture(reservation, now)]));
-}
-
-/**
  * Milliseconds for which the disruption of the reservation may still take effect, by its time alone; 0 or less once it
  * cannot.
  */
-export function timeLeft(key: string, reservation: Reservation, now: number): number {
-  return (readDownscaleKey(key) ? STORE_TIMEOUT_MS : LASTS_MS) - ageOf(reservation, now);
+export function timeLeft(reservation: Reservation, now: number): number {
+  return (reservation.kind === "downscale" ? STORE_TIMEOUT_MS : LASTS_MS) - ageOf(reservation, now);
 }
 
-function isLiving(
-  key: string,
-  reservation: Reservation,
-  { present, now }: { readonly present: Present; readonly now: number },
-): boolean {
-  if (timeLeft(key, reservation, now) <= 0) return false;
-  const leaving = readDownscaleKey(key);
-  if (!leaving) return present.uidOfPod(key) === reservation.uid;
-  const zone = present.zone(leaving.statefulSet);
-  const isStored = zone !== undefined && zone.firstOrdinal + zone.replicas <= leaving.from;
-  return zone?.uid === reservation.uid && !isStored;
+function mayStillGo({ kind, uid, from = 0 }: Reservation, { pods, zones }: Present): boolean {
+  if (kind !== "downscale") return pods.has(uid);
+  const zone = zones.find((one) => one.uid === uid);
+  return zone !== undefined && zone.firstOrdinal + zone.replicas > from;
 }
 
 function notInFuture(reservation: Reservation, now: number): Reservation {
@@ -170,15 +139,12 @@ function notInFuture(reservation: Reservation, now: number): Reservation {
  * The ordinal of the first pod of the zone that an allowed downscale removes, if the downscale may not be stored yet;
  * infinity if there is none.
  */
-export function firstLeaving({ name, uid }: Pick<Zone, "name" | "uid">, reservations: Reservations): number {
-  const leaving = Object.entries(reservations).flatMap(([key, reservation]) => {
-    const { statefulSet, from } = reservation.uid === uid ? (readDownscaleKey(key) ?? {}) : {};
-    return statefulSet === name && from !== undefined ? from : [];
-  });
-  return Math.min(Number.POSITIVE_INFINITY, ...leaving);
+export function firstLeaving({ uid }: Pick<Zone, "uid">, reservations: Reservations): number {
+  const ours = Object.values(reservations).filter((one) => one.kind === "downscale" && one.uid === uid);
+  return Math.min(Number.POSITIVE_INFINITY, ...ours.map(({ from = 0 }) => from));
 }
 
 /** True if both are equal. */
 export function isSame(a: Reservation | undefined, b: Reservation | undefined): boolean {
-  return a?.uid === b?.uid && a?.time === b?.time && a?.by === b?.by;
+  return (["kind", "uid", "from", "pinned", "time", "by"] as const).every((field) => a?.[field] === b?.[field]);
 }

@@ -2,7 +2,7 @@
 import { byOrdinal, ordinalOf } from "../model/order.ts";
 import { countMissing, isIdleSurplus, isSurplus } from "../model/readiness.ts";
 import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
-import { firstLeaving, type Reservations } from "./reservation.ts";
+import { firstLeaving, reservationOf, type Reservations } from "./reservation.ts";
 import type { Budget } from "./zpdb.ts";
 
 /** The facts for a decision about one eviction, gathered at one moment. */
@@ -17,8 +17,6 @@ export interface EvictionSnapshot {
   readonly reservations: Reservations;
   /** Set when the rollout asks: how many pods of the zone it may have unavailable at once, at least 1. */
   readonly rollout?: { readonly maxUnavailable: number } | undefined;
-  /** Identity of the requesting process, as in its reservations. */
-  readonly by: string;
   /** The disruption is pinned to no UID: it may reach a successor of the pod. */
   readonly unpinned?: boolean | undefined;
 }
@@ -101,13 +99,13 @@ export function addUp(counts: readonly Unavailability[]): Unavailability {
  * each counted for the other, neither would ever be replaced. One that is reserved, or on its way already, counts.
  */
 function sharesCure(one: BudgetPod, zone: BudgetZone, { pod, rollout, reservations }: CountView): boolean {
-  if (!rollout || !pod || pod.ready || zone.uid !== pod.owner || reservations[one.name]?.uid === one.uid) return false;
+  if (!rollout || !pod || pod.ready || zone.uid !== pod.owner || reservationOf(one, reservations)) return false;
   return !one.ready && !one.terminating && one.revision !== zone.status.updateRevision;
 }
 
 /** True if the pod is ready, is not reserved and, with a cross-zone delay, has been ready for longer than that. */
 export function isReady(pod: BudgetPod, { now, budget, reservations }: PodView): boolean {
-  if (!pod.ready || reservations[pod.name]?.uid === pod.uid) return false;
+  if (!pod.ready || reservationOf(pod, reservations)) return false;
   if (budget.crossZoneEvictionDelayMs === 0) return true;
   return pod.readySince !== undefined && now > pod.readySince + budget.crossZoneEvictionDelayMs;
 }

@@ -143,7 +143,7 @@ function whyBlocked(pod: NodePod, facts: DrainFacts, away: readonly NodePod[]): 
   if (!("reason" in budget)) {
     const covered = facts.covered.get(budget.uid);
     if (!covered) return `what zone-aware budget ${budget.name} covers is not known`;
-    const verdict = decideEviction({ now: facts.now, pod, budget, ...asIfMoved(covered, facts.pods, away), by: "" });
+    const verdict = decideEviction({ now: facts.now, pod, budget, ...asIfMoved(covered, facts.pods, away) });
     if (!isAllowed(verdict)) return verdict.message;
   }
   return blockedByCore(pod, facts, away);

@@ -27,16 +27,13 @@ interface Judged {
   readonly snapshot?: EvictionSnapshot;
 }
 
-/** The identity of nobody: a look ahead has no reservations of its own. */
-const BY = "simulation";
-
 export function judgeDisruption(world: World, pod: BudgetPod, { rollout, ...target }: Disruption = {}): Judged {
   const budget = findBudget(pod, world.budgets, target);
   if ("reason" in budget) return { verdict: budget };
   const found = world.budgets.find(({ content }) => content === budget);
   const zones = zonesOf(world, budget, found);
   const reservations = livingReservations(found?.reservations ?? {}, presentIn(zones), world.now);
-  const snapshot = { now: world.now, pod, budget, zones, reservations, by: BY, rollout, unpinned: target.unpinned };
+  const snapshot = { now: world.now, pod, budget, zones, reservations, rollout, unpinned: target.unpinned };
   return { verdict: decideEviction(snapshot), snapshot };
 }
 
@@ -71,7 +68,8 @@ function zonesOf({ zones }: World, { matchLabels }: Budget, budget: WorldBudget 
 
 /** The world in which the pod was reserved for the rollout. */
 export function reserve(world: World, pod: BudgetPod): World {
-  const own: Reservations = { [pod.name]: { uid: pod.uid, time: new Date(world.now).toISOString(), by: BY } };
+  const time = new Date(world.now).toISOString();
+  const own: Reservations = { [pod.name]: { kind: "rollout", uid: pod.uid, pinned: true, time, by: "a look ahead" } };
   const selects = ({ matchLabels }: WorldBudget): boolean =>
     matchLabels !== undefined && matchesLabels(matchLabels, pod.labels);
   const budgets = world.budgets.map((one) =>

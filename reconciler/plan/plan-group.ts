@@ -173,7 +173,7 @@ function nextMoment(
 ): number | undefined {
   const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
   const reserved = budgets.flatMap(({ reservations }) =>
-    Object.entries(reservations).map(([key, one]) => now + timeLeft(key, one, now)),
+    Object.values(reservations).map((one) => now + timeLeft(one, now)),
   );
   const delays = budgets.flatMap(({ content }) =>
     "problem" in content || content.crossZoneEvictionDelayMs === 0 ? [] : [content.crossZoneEvictionDelayMs],

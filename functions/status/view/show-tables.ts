@@ -1,7 +1,7 @@
 /** The tables of the status page: groups that are done, budgets, last decisions. Pure. */
 import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
-import { readDownscaleKey } from "../../../reconciler/budget/reservation.ts";
+import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import { addressOf, showPhase } from "./show-group.ts";
 import {
   keyOf,
@@ -70,18 +70,16 @@ export function showBudgets(budgets: readonly BudgetRecord[], now: number): Comp
       const zones = (protection.zones ?? []).map(({ name, healthy, expected, disruptionsAllowed }) =>
         h("li", {}, `${name}: ${healthy} of ${expected}, ${disruptionsAllowed ?? "not known"}`),
       );
-      const reserved = Object.entries(reservations).map(([key, { time, by }]) =>
-        h("li", {}, `${describeKey(key)} by ${by === "" ? "an unknown process" : by} `, showTime(time, now)),
+      const reserved = Object.entries(reservations).map(([key, one]) =>
+        h("li", {}, `${describe(key, one)} by ${one.by} `, showTime(one.time, now)),
       );
       return [keyOf(budget), [state, h("p", { class: "faint" }, condition?.message)], listOf(zones), listOf(reserved)];
     }),
   });
 }
 
-function describeKey(key: string): string {
-  const leaving = readDownscaleKey(key);
-  return leaving ? `${leaving.statefulSet}-${leaving.from} and the pods after it, by a downscale,` : key;
-}
+const describe = (key: string, { kind, from }: Reservation): string =>
+  `${key}: ${kind}${from === undefined ? "" : `, pods from ordinal ${from} on`}`;
 
 /** The items as a list, or that there is none. */
 const listOf = (items: readonly ComponentChild[]): ComponentChildren =>

@@ -16,15 +16,7 @@ import type { BudgetPod } from "../budget-pod.ts";
 import { decideEviction } from "../decide-eviction.ts";
 import { decideDownscale } from "../decide-downscale.ts";
 import { findBlocking } from "../denial-cache.ts";
-import {
-  ageOf,
-  downscaleKey,
-  isForEviction,
-  livingReservations,
-  presentIn,
-  type Reservation,
-  unpinnedIdentity,
-} from "../reservation.ts";
+import { ageOf, downscaleKey, livingReservations, presentIn, type Reservation, reservationOf } from "../reservation.ts";
 import { findBudget } from "../scope.ts";
 import { type DisruptionResult, judged, NOT_NOW, undecided } from "../verdict.ts";
 import { type BatchContext, findBudgetOfPod } from "./find-budget.ts";
@@ -120,11 +112,7 @@ function decideRequest(request: TimedDisruptionRequest, view: SharedView, tools:
     : decidePodRequest(request, view, tools);
 }
 
-/**
- * The reservation is written each time, so that it lasts as long as this downscale may take. If it replaces a
- * webhook's reservation of the same downscale, its release restores that one. A reservation of the reconciler is not
- * restored: the answer that releases this one refuses that write, too.
- */
+/** Each downscale makes a reservation of its own, which lasts as long as this downscale may take. */
 function decideDownscaleRequest(
   request: TimedDisruptionRequest,
   { uid, from, forced }: RequestedDownscale,
@@ -134,13 +122,12 @@ function decideDownscaleRequest(
   const found = decideDownscale({ now, budget: listed.content, zones: seen.zones, reservations, uid, from });
   const verdict = forced ? { ...found, reason: "Allowed" as const } : found;
   if (verdict.reason !== "Allowed") return judged(verdict);
-  const key = downscaleKey({ statefulSet: request.name, from });
-  const before = reservations[key];
-  const reservation = { uid, time: new Date(now).toISOString(), by };
+  const key = downscaleKey(request.name, reservations);
+  const reservation = { kind: "downscale", uid, from, pinned: true, time: new Date(now).toISOString(), by } as const;
   reservations[key] = reservation;
   toReserve.push(request);
   const place = { namespace: request.namespace, budget: listed.ref.name, key };
-  return judged(verdict, [{ ...reservation, ...place, ...(before && isForEviction(before) && { before }) }]);
+  return judged(verdict, [{ ...reservation, ...place }]);
 }
 
 function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, tools: ReserverTools): DisruptionResult {
@@ -159,19 +146,14 @@ function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, too
     reservations,
     rollout,
     unpinned,
-    by: tools.by,
   });
   if (verdict.reason !== "Allowed" || request.dryRun) return judged(verdict);
   // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its
   // place may be released.
-  const isAgain = isFor(pod, reservations[pod.name]);
+  const isAgain = reservationOf(pod, reservations) !== undefined;
   const reservation = reserve(pod, request, { ...view, by: tools.by });
   if (isAgain) return judged(verdict);
   return judged(verdict, [{ ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name }]);
-}
-
-function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
-  return found?.uid === pod.uid;
 }
 
 /** Longer than any webhook may take, and far from the end of a reservation. */
@@ -187,9 +169,10 @@ function reserve(
   request: TimedDisruptionRequest,
   { reservations, now, toReserve, by }: SharedView & Pick<ReserverTools, "by">,
 ): Reservation {
-  const found = reservations[pod.name];
-  const next = { uid: pod.uid, time: new Date(now).toISOString(), by: request.unpinned ? unpinnedIdentity(by) : by };
-  const isShared = isFor(pod, found) && !request.unpinned && (found.by === by || isForEviction(found));
+  const found = reservationOf(pod, reservations);
+  const kind = request.rollout ? "rollout" : "eviction";
+  const next = { kind, uid: pod.uid, pinned: !request.unpinned, time: new Date(now).toISOString(), by } as const;
+  const isShared = found && !request.unpinned && (found.by === by || found.kind === "eviction");
   if (isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
   toReserve.push(request);
   reservations[pod.name] = next;

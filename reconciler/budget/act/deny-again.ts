@@ -64,13 +64,13 @@ export function createDenyAgain(tools: ReserverTools): DenyAgain {
     const ref = { kind: BUDGET_KIND, namespace: budget.namespace, name: budget.name, uid: budget.uid } as const;
     const found = findBudget(pod, [{ ref, content: budget, matchLabels: budget.matchLabels }], request);
     if ("reason" in found) return found.reason === "PodNotInScope" ? undefined : found;
-    const uids = new Map(blocking.map((one) => [one.blocker.pod, one.pod?.uid]));
+    const uids = new Set(blocking.flatMap((one) => one.pod?.uid ?? []));
     const now = clock.now();
     const message = checkDenial(planned, blocking, {
       now,
       budget,
       // Pods that a downscale removes are not read again.
-      reservations: livingReservations(reserved, { uidOfPod: (one) => uids.get(one), zone: () => undefined }, now),
+      reservations: livingReservations(reserved, { pods: uids, zones: [] }, now),
     });
     return message === undefined
       ? undefined

@@ -6,8 +6,8 @@ import {
   timeLeft,
   livingReservations,
   presentIn,
-  readDownscaleKey,
   readReservations,
+  type Reservation,
   type Reservations,
 } from "../reservation.ts";
 import { ownerNameOf } from "../../model/order.ts";
@@ -38,11 +38,9 @@ export async function removeExpired(
  * they do not show which downscale is stored. `now` in milliseconds.
  */
 function keepLiving(all: Reservations, { zones }: Pick<GroupSnapshot, "zones">, now: number): Reservations {
-  const isOurs = (key: string): boolean =>
-    !readDownscaleKey(key) && zones.some(({ name }) => ownerNameOf(key) === name);
-  const others = Object.entries(all).filter(
-    ([key, reservation]) => !isOurs(key) && timeLeft(key, reservation, now) > 0,
-  );
-  const ours = Object.entries(all).filter(([key]) => isOurs(key));
+  const isOurs = ([key, { kind }]: [string, Reservation]): boolean =>
+    kind !== "downscale" && zones.some(({ name }) => ownerNameOf(key) === name);
+  const others = Object.entries(all).filter((entry) => !isOurs(entry) && timeLeft(entry[1], now) > 0);
+  const ours = Object.entries(all).filter(isOurs);
   return { ...Object.fromEntries(others), ...livingReservations(Object.fromEntries(ours), presentIn(zones), now) };
 }

@@ -132,12 +132,12 @@ async function releaseReservation(
   handle: ReservationHandle,
   call: Call,
 ): Promise<void> {
-  const { namespace, budget: name, key, before } = handle;
+  const { namespace, budget: name, key } = handle;
   const attempt = async (): Promise<void> => {
     const budget = await cluster.get(disruptionBudgets, { namespace, name }, call);
     const store = await openReservationStore(cluster, budget, call);
     const { [key]: found, ...others } = store.reservations;
-    if (isSame(found, handle)) await store.write({ ...others, ...(before && { [key]: before }) }, call);
+    if (isSame(found, handle)) await store.write(others, call);
   };
   await retryOnConflict(attempt, { clock, call }).catch(() => {});
 }

@@ -92,11 +92,19 @@ const changePod = (world: World, change: object): World => ({
     pods: zone.pods.map((pod, n) => (i + n === 0 ? { ...pod, ...change } : pod)),
   })),
 });
-const reservedAt = (world: World, by: string): World => ({
+const reservedFor = (world: World, kind: "eviction" | "rollout"): World => ({
   ...world,
   budgets: world.budgets.map((one) => ({
     ...one,
-    reservations: { "ingester-zone-a-0": { uid: "uid-ingester-zone-a-0", time: new Date(NOW).toISOString(), by } },
+    reservations: {
+      "ingester-zone-a-0": {
+        kind,
+        uid: "uid-ingester-zone-a-0",
+        pinned: true,
+        time: new Date(NOW).toISOString(),
+        by: "another",
+      },
+    },
   })),
 });
 
@@ -155,7 +163,7 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
     helps: /try again once it is gone/,
   },
   AllowedAlready: {
-    world: reservedAt(two({}), "reconciler"),
+    world: reservedFor(two({}), "rollout"),
     objects: ["ingester"],
     helps: /try again once it is gone/,
   },

@@ -32,7 +32,8 @@ it("budgets lose their status under the original's definitions, and keep it agai
   await createBudget(stage, "kept", { maxUnavailable: 1 });
 
   const path = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets/kept`;
-  const disruptedPods = { "kept-a-0": { uid: "1", time: "2026-01-01T00:00:00Z", by: "Eviction" } };
+  const reservation = { kind: "eviction", uid: "1", pinned: true, time: "2026-01-01T00:00:00Z", by: "x" };
+  const disruptedPods = { "kept-a-0": reservation };
   /** Whether the status is stored that was written. */
   const keeps = async (): Promise<boolean> => {
     await call("PATCH", `${path}/status`, { status: { disruptedPods } });

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it, type TestContext } from "node:test";
 import { createPodDeletion } from "../../../functions/eviction/pod-deletion.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
@@ -25,7 +24,7 @@ async function guard(t: TestContext, whileAsked: () => void = () => {}) {
     validityDays: 1,
     now: new Date(),
   });
-  const { reserver, metrics } = startProcess(stage, evictionIdentity("one"));
+  const { reserver, metrics } = startProcess(stage, "one");
   const webhook = createPodDeletion({ reserver, metrics: metrics.budgets, emitEvents: () => {} });
   const asked: string[] = [];
   const handle: typeof webhook.handle = async (request, context) => {

@@ -2,7 +2,6 @@
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { createPodEviction } from "../../../functions/eviction/pod-eviction.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { startProcess } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 
@@ -31,7 +30,7 @@ export async function callWebhook(
   more: Partial<AdmissionRequest> = {},
   path = MUTATING,
 ): Promise<{ answer: Answer; metrics: Metrics }> {
-  const { reserver, metrics } = startProcess(stage, evictionIdentity(`process-${++processes}`));
+  const { reserver, metrics } = startProcess(stage, `process-${++processes}`);
   const webhook = createPodEviction({ reserver, metrics: metrics.budgets });
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const answer = await webhook.handle(review(more), {

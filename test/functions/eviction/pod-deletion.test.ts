@@ -4,7 +4,6 @@ import { afterEach, describe, it } from "node:test";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { createPodDeletion } from "../../../functions/eviction/pod-deletion.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import type { Draft } from "../../../reconciler/report/events.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
@@ -17,7 +16,7 @@ let processes = 0;
 
 /** Asks the webhook of a new process; resolves with its answer, its Events and its metrics. */
 async function askToDelete(pod: string, more: Partial<AdmissionRequest> = {}, by?: string) {
-  const { reserver, metrics } = startProcess(stage, by ?? evictionIdentity(`deletion-${++processes}`));
+  const { reserver, metrics } = startProcess(stage, by ?? `deletion-${++processes}`);
   const events: Draft[] = [];
   const emitEvents = (drafts: readonly Draft[]): void => void events.push(...drafts);
   const webhook = createPodDeletion({ reserver, metrics: metrics.budgets, emitEvents });

@@ -106,7 +106,8 @@ describe("the status page", { timeout: 300_000 }, () => {
     const metadata = { ...lease.metadata, annotations: { [TOTALS]: totals } };
     store.update("leases.coordination.k8s.io", { ...lease, metadata });
     const uid = "3d3b5b0a-0000-4000-8000-000000000000";
-    const disruptedPods = { "a-0": { uid, time: "2026-11-22T02:59:00Z", by: "webhook_x" } };
+    const time = "2026-11-22T02:59:00Z";
+    const disruptedPods = { "a-0": { kind: "eviction", uid, pinned: true, time, by: "x" } };
     store.create(BUDGETS, {
       apiVersion: "rollout-operator.grafana.com/v1",
       kind: "ZoneAwarePodDisruptionBudget",

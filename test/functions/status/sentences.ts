@@ -155,11 +155,21 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
               },
             ],
           },
-          reservations: { "zone-a-1": { uid: "u", time: "2026-11-22T02:59:30Z", by: "webhook_x" } },
+          reservations: {
+            "zone-a-1": { kind: "eviction", uid: "u", pinned: true, time: "2026-11-22T02:59:30Z", by: "functions-x" },
+            "zone-b/1": {
+              kind: "downscale",
+              uid: "b",
+              from: 2,
+              pinned: true,
+              time: "2026-11-22T02:59:30Z",
+              by: "reconciler-x",
+            },
+          },
         },
       ],
     },
-    "default/store True it selects 2 zones zone-a: 2 of 3, 1 zone-b: 3 of 3, not known zone-a-1 by webhook_x 02:59:30 UTC (30 s ago)",
+    "default/store True it selects 2 zones zone-a: 2 of 3, 1 zone-b: 3 of 3, not known zone-a-1: eviction by functions-x 02:59:30 UTC (30 s ago)zone-b/1: downscale, pods from ordinal 2 on by reconciler-x 02:59:30 UTC (30 s ago)",
   ],
   [
     "the last decisions",

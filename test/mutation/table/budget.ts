@@ -69,23 +69,16 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the release of a downscale leaves that of an earlier request for the same pods",
-    file: "reconciler/budget/act/reserve.ts",
-    find: "{ ...others, ...(before && { [key]: before }) }",
-    replacement: "others",
+    ...RESERVATION,
+    find: "if (!Object.hasOwn(reservations, key)) return key;",
+    replacement: "if (number > 0 || !Object.hasOwn(reservations, key)) return key;",
     tests: DOWNSCALE,
   },
   {
     breaks: "the reservation of a downscale is not ended by a list of zones that may be old",
     file: "reconciler/budget/act/expired-reservations.ts",
-    find: "!readDownscaleKey(key) && zones.some",
+    find: 'kind !== "downscale" && zones.some',
     replacement: "zones.some",
-    tests: DOWNSCALE,
-  },
-  {
-    breaks: "the release of a webhook's reservation does not bring back that of the write which it refused",
-    ...BATCH,
-    find: "before && isForEviction(before) && { before }",
-    replacement: "before && { before }",
     tests: DOWNSCALE,
   },
   {
@@ -156,8 +149,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a downscale counts until it is stored whole",
     ...RESERVATION,
     tests: DOWNSCALE,
-    find: "zone.firstOrdinal + zone.replicas <= leaving.from",
-    replacement: "zone.firstOrdinal + zone.replicas <= leaving.from + 1",
+    find: "zone.firstOrdinal + zone.replicas > from;",
+    replacement: "zone.firstOrdinal + zone.replicas > from + 1;",
   },
   {
     breaks: "a downscale counts as long as it may be stored",
@@ -170,8 +163,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a downscale is of one StatefulSet, by UID",
     ...RESERVATION,
     tests: DOWNSCALE,
-    find: "return zone?.uid === reservation.uid && !isStored;",
-    replacement: "return zone !== undefined && !isStored;",
+    find: "zones.find((one) => one.uid === uid);",
+    replacement: "zones.find((one) => one.uid === uid) ?? zones[0];",
   },
   {
     breaks: "a zone under an invalid budget does not shrink",
@@ -211,7 +204,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "of pods that wait for the same cure, one that is reserved counts",
     ...DECIDE,
     file: "reconciler/budget/unavailability.ts",
-    find: " || reservations[one.name]?.uid === one.uid) return false;",
+    find: " || reservationOf(one, reservations)) return false;",
     replacement: " || !reservations) return false;",
   },
   {
@@ -236,14 +229,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reservation of the rollout, which may be released, is not shared",
     ...BATCH,
-    find: "(found.by === by || isForEviction(found))",
+    find: '(found.by === by || found.kind === "eviction")',
     replacement: "(found.by === by || !request.rollout)",
   },
   {
     breaks: "the reservation of an unpinned eviction is always written",
     ...BATCH,
-    find: "isFor(pod, found) && !request.unpinned && ",
-    replacement: "isFor(pod, found) && ",
+    find: "found && !request.unpinned && ",
+    replacement: "found && ",
   },
   {
     breaks: "the reservation of an earlier disruption of the pod is never released",
@@ -290,8 +283,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the read pods of one group do not decide about reservations of other groups' pods",
     file: "reconciler/budget/act/expired-reservations.ts",
-    find: "!isOurs(key) && timeLeft(key, reservation, now) > 0",
-    replacement: "!isOurs(key) && timeLeft(key, reservation, now) > Infinity",
+    find: "!isOurs(entry) && timeLeft(entry[1], now) > 0",
+    replacement: "!isOurs(entry) && timeLeft(entry[1], now) > Infinity",
     tests: ["test/reconciler/budget/act/maintain-budgets.test.ts"],
   },
   {
@@ -331,8 +324,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reservation is for one pod, by UID",
     ...RESERVATION,
-    find: "return present.uidOfPod(key) === reservation.uid;",
-    replacement: "return present.uidOfPod(key) !== undefined;",
+    find: "return found?.uid === uid ? found : undefined;",
+    replacement: 'return uid === "" ? undefined : found;',
   },
   {
     breaks: "a process releases only its own reservation",
@@ -358,7 +351,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reserved pod counts as not ready",
     file: "reconciler/budget/unavailability.ts",
-    find: "if (!pod.ready || reservations[pod.name]?.uid === pod.uid) return false;",
+    find: "if (!pod.ready || reservationOf(pod, reservations)) return false;",
     replacement: "if (!pod.ready) return false;",
     tests: ["test/reconciler/budget/decide-eviction.test.ts"],
   },

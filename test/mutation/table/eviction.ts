@@ -80,14 +80,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a second eviction of a pod without a UID is not allowed within 15 s",
     file: "reconciler/budget/decide-eviction.ts",
-    find: "return sameKind && !unpinned && !isUnpinned(found);",
-    replacement: "return sameKind && !isUnpinned(found);",
+    find: "return sameKind && !unpinned && found.pinned;",
+    replacement: "return sameKind && found.pinned;",
     tests: [TWICE, PINNED],
   },
   {
     breaks: "an eviction with a UID is not allowed within 15 s after one without, which might reach the successor",
     file: "reconciler/budget/decide-eviction.ts",
-    find: "!unpinned && !isUnpinned(found)",
+    find: "!unpinned && found.pinned",
     replacement: "!unpinned",
     tests: [PINNED],
   },
@@ -101,8 +101,8 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the rollout and an eviction do not disrupt the same pod",
     file: "reconciler/budget/decide-eviction.ts",
-    find: "return sameKind && !unpinned && !isUnpinned(found);",
-    replacement: "return !unpinned && !isUnpinned(found);",
+    find: "return sameKind && !unpinned && found.pinned;",
+    replacement: "return !unpinned && found.pinned;",
     tests: [TWICE, PINNED],
   },
   {

@@ -7,7 +7,6 @@ import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resource
 import { RolloutError } from "../../../infra/errors.ts";
 import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { createReserver } from "../../../reconciler/budget/act/reserve.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { labelSelector } from "../../emulator/selectors.ts";
@@ -53,8 +52,7 @@ export interface Process {
 
 type Kept = Record<string, readonly { readonly metadata?: { name?: string; labels?: Record<string, string> } }[]>;
 
-/** By default a process that answers evictions. */
-export function startProcess(facts: Facts, by = evictionIdentity("test")): Process {
+export function startProcess(facts: Facts, by = "test"): Process {
   const calls: string[] = [];
   let { now } = facts;
   let kept: Kept = {};

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
@@ -65,8 +64,9 @@ type Disruption = "eviction" | "unpinned eviction" | "rollout";
 
 /** The reservation of a pod, as it is stored. */
 export function reservationOf(name: string, at = NOW, disruption: Disruption = "eviction"): object {
-  const by = { eviction: "webhook_another", "unpinned eviction": "webhook_another_unpinned", rollout: "another" };
-  return { [name]: { uid: `uid-${name}`, time: new Date(at).toISOString(), by: by[disruption] } };
+  const pinned = disruption !== "unpinned eviction";
+  const kind = disruption === "rollout" ? "rollout" : "eviction";
+  return { [name]: { kind, uid: `uid-${name}`, pinned, time: new Date(at).toISOString(), by: "another" } };
 }
 
 /** What the cluster has in this case. */
@@ -94,6 +94,5 @@ export function storedBudget(spec: object = {}, reservations: readonly object[] 
 /** Asks about the pod of the case, with these facts. */
 export async function decide(one: Case, facts = factsOf(one)): Promise<Verdict> {
   const { pod, rollout, unpinned } = one;
-  const by = rollout === undefined ? evictionIdentity("one") : "one";
-  return await startProcess(facts, by).evict({ pod: `ingester-${pod}`, rollout, unpinned });
+  return await startProcess(facts).evict({ pod: `ingester-${pod}`, rollout, unpinned });
 }

@@ -26,7 +26,13 @@ function protect(traits: readonly ZoneTraits[], spec: object = {}, more: object 
 const shown = ({ zones }: Protection): string =>
   zones.map((zone) => `${zone.healthy}/${zone.expected} ${zone.disruptionsAllowed ?? "-"}`).join(", ");
 const reserve = (pod: string, secondsAgo: number) => ({
-  [pod]: { uid: "u", by: "x", time: new Date(START - secondsAgo * 1000).toISOString() },
+  [pod]: {
+    kind: "eviction" as const,
+    uid: "u",
+    pinned: true,
+    by: "x",
+    time: new Date(START - secondsAgo * 1000).toISOString(),
+  },
 });
 
 /** Two zones with their pods, of which one is not ready. */
@@ -73,7 +79,14 @@ describe("what a budget protects", () => {
         {},
         {
           reservations: {
-            "ingester-zone-a-1+": { uid: "uid-ingester-zone-a", by: "x", time: new Date(START).toISOString() },
+            "ingester-zone-a/1": {
+              kind: "downscale",
+              uid: "uid-ingester-zone-a",
+              from: 1,
+              pinned: true,
+              by: "x",
+              time: new Date(START).toISOString(),
+            },
           },
         },
       ),

@@ -100,7 +100,9 @@ describe("the cross-zone delay (E23, E24, 13.4)", () => {
 
 describe("a reservation (E20, E21, E22)", () => {
   const UID = `uid-${PEER}`;
-  const entry = (time: string, uid = UID) => ({ [PEER]: { uid, time, by: "x" } });
+  const WHOLE = { kind: "eviction", uid: UID, pinned: true, time: ago(0), by: "x" };
+  const entry = (time: string, more: object = {}): object => ({ [PEER]: { ...WHOLE, time, ...more } });
+  const without = (field: keyof typeof WHOLE): object => entry(ago(0), { [field]: undefined });
   const RESERVED = `1 pod not ready in ingester-zone-b`;
   const MET = "zpdb met across 3 zones";
 
@@ -116,10 +118,14 @@ describe("a reservation (E20, E21, E22)", () => {
     ["counts for almost 2 minutes", entry(ago(1.99)), RESERVED],
     ["is over after 2 minutes", entry(ago(2)), MET],
     ["counts if the other process's clock is ahead", entry(ago(-5)), RESERVED],
-    ["is over once another pod has its name", entry(ago(0), "u"), MET],
-    ["counts without its author", { [PEER]: { uid: UID, time: ago(0) } }, RESERVED],
-    ["is none without a time", { [PEER]: { uid: UID, time: "soon" } }, MET],
-    ["is none without a UID", { [PEER]: { time: ago(0) } }, MET],
+    ["is over once another pod has its name", entry(ago(0), { uid: "u" }), MET],
+    ["is none without a time", entry("soon"), MET],
+    ["is none without a UID", without("uid"), MET],
+    ["is none without its author", without("by"), MET],
+    ["is none without a kind", without("kind"), MET],
+    ["is none of a kind that there is not", entry(ago(0), { kind: "drain" }), MET],
+    ["is none if it does not say whether it is pinned", without("pinned"), MET],
+    ["is none as a downscale that does not say from which pod on", entry(ago(0), { kind: "downscale" }), MET],
     ["is none if it is something else", { [PEER]: 5 }, MET],
     ["is none if it is nothing", { [PEER]: null }, MET],
   ];

@@ -3,7 +3,6 @@ import type { Clock } from "../../../infra/clock.ts";
 import { createLog } from "../../../infra/log.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/budget/act/reserve.ts";
@@ -48,7 +47,7 @@ function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
  */
 export async function evictor(stage: Stage, actor: string, names: readonly string[], tries = 1): Promise<void> {
   const { world, stepper } = stage;
-  const reserver = reserverOf(stage, actor, evictionIdentity(actor));
+  const reserver = reserverOf(stage, actor, actor);
   const evictions = names.map(async (name) => {
     const uid = world.pods.get(name)?.uid ?? "";
     for (let i = 0; i < tries; i++) {

@@ -76,7 +76,8 @@ describe("a drain under a zone-aware budget", () => {
     assert.ok(covered);
     const elsewhere = covered.zones.flatMap(({ pods }) => pods).find(({ name }) => name.endsWith("zone-b-0"));
     const time = new Date(NOW).toISOString();
-    const reservations = { [elsewhere?.name ?? ""]: { uid: elsewhere?.uid ?? "", time, by: "webhook_x" } };
+    const reserved = { kind: "eviction", uid: elsewhere?.uid ?? "", pinned: true, time, by: "x" } as const;
+    const reservations = { [elsewhere?.name ?? ""]: reserved };
     assert.ok(whyNotDrainable({ ...input, covered: new Map([[uid, { ...covered, reservations }]]) }));
   });
 

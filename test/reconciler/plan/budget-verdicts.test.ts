@@ -1,9 +1,11 @@
 /** Budgets and gates in a look ahead. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { OUTDATED, withBudget, zonesOf } from "../../cli/decide/worlds.ts";
 import { gateOf } from "../gates/builders.ts";
+import type { World } from "../../../reconciler/plan/world.ts";
 import { worldOf } from "./builders.ts";
 
 it("a budget of one pod makes batches of one, whatever the rollout may take at once", () => {
@@ -15,9 +17,17 @@ it("a budget of one pod makes batches of one, whatever the rollout may take at o
   assert.equal(end, "settled");
 });
 
+const reservedBefore = (world: World, uid: string): Reservation => ({
+  kind: "eviction",
+  uid,
+  pinned: true,
+  time: new Date(world.now - 60_000).toISOString(),
+  by: "x",
+});
+
 it("a reservation of an eviction in another zone is waited for, until it expires", () => {
   const world = withBudget([OUTDATED, {}, {}], {});
-  const reserved = { uid: "uid-ingester-zone-b-0", time: new Date(world.now - 60_000).toISOString(), by: "webhook_x" };
+  const reserved = reservedBefore(world, "uid-ingester-zone-b-0");
   const budgets = world.budgets.map((budget) => ({ ...budget, reservations: { "ingester-zone-b-0": reserved } }));
   const [first] = planGroup({ ...world, budgets }, 1).steps;
   assert.deepEqual([first?.waits, first?.waitMs], [["BudgetSpent"], 60_000]);
@@ -26,7 +36,7 @@ it("a reservation of an eviction in another zone is waited for, until it expires
 it("a zone that is to shrink waits for a reservation in another zone, too", () => {
   const follower = { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } };
   const world = withBudget([{ replicas: 2 }, follower, {}], {});
-  const reserved = { uid: "uid-ingester-zone-c-0", time: new Date(world.now - 60_000).toISOString(), by: "webhook_x" };
+  const reserved = reservedBefore(world, "uid-ingester-zone-c-0");
   const budgets = world.budgets.map((budget) => ({ ...budget, reservations: { "ingester-zone-c-0": reserved } }));
   const [first] = planGroup({ ...world, budgets }, 1).steps;
   assert.deepEqual([first?.action, first?.waits, first?.waitMs], ["ScaleZone", ["BudgetSpent"], 60_000]);

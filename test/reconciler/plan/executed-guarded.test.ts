@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
-import type { Reservation } from "../../../reconciler/budget/reservation.ts";
+import type { Reservation, Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import { readScaling } from "../../../reconciler/model/scaling.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
@@ -135,7 +135,9 @@ it("over random groups with budgets and mirrors, the plan has the steps in the o
       const spec = { ...MODES[given.mode], maxUnavailable: given.allowed };
       const claimed = given.reserved && observed[given.reserved.zone]?.pods[given.reserved.pod];
       const time = new Date(now - MINUTE).toISOString();
-      const reserved = claimed ? { [claimed.name]: { uid: claimed.uid, time, by: "webhook_x" } } : {};
+      const reserved: Reservations = claimed
+        ? { [claimed.name]: { kind: "eviction", uid: claimed.uid, pinned: true, time, by: "x" } }
+        : {};
       const resource = { group: "g", version: "v1", plural: "templates" };
       const references = new Map(
         observed.map(({ uid }, i) => [

@@ -116,9 +116,9 @@ export function grantPods(
     const pod = own.pods.find((one) => one.name === name) ?? assert.fail(name);
     const living = livingReservations(Object.fromEntries(reservations), presentIn(zones), now);
     const rollout = { maxUnavailable: own.maxUnavailable };
-    if (!isAllowed(decideEviction({ now, pod, budget, zones, reservations: living, by: "reconciler", rollout })))
-      return false;
-    reservations.set(name, { uid: pod.uid, time: new Date(now).toISOString(), by: "reconciler" });
+    if (!isAllowed(decideEviction({ now, pod, budget, zones, reservations: living, rollout }))) return false;
+    const time = new Date(now).toISOString();
+    reservations.set(name, { kind: "rollout", uid: pod.uid, pinned: true, time, by: "reconciler" });
     return true;
   });
 }

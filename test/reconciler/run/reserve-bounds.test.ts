@@ -1,8 +1,7 @@
 /** The reuse of reservations by a second request, and the latest time for a new one. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import { type DisruptionOptions, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";
 
 const POD = "ingester-zone-a-0";
@@ -11,18 +10,18 @@ let stage: Stage;
 afterEach(() => stage.close());
 
 describe("a young reservation", () => {
-  const [one, two] = ["one", "two"].map(evictionIdentity);
-  const CASES: readonly [string, string | undefined, string | undefined, string | undefined][] = [
-    ["for an eviction is reused by an eviction through another process", one, two, one],
-    ["of a rollout, which may release it, is not reused by an eviction", "rollout", one, one],
+  const ROLLOUT = { rollout: { maxUnavailable: 1 } };
+  const CASES: readonly [string, DisruptionOptions, by: string][] = [
+    ["for an eviction is reused by an eviction through another process", {}, "one"],
+    ["of a rollout, which may release it, is not reused by an eviction", ROLLOUT, "two"],
   ];
-  for (const [name, first, second, by] of CASES)
+  for (const [name, first, by] of CASES)
     it(name, async () => {
       stage = await setBudgetStage();
       writeBudget(stage);
-      assert.equal(await startProcess(stage, first).requestDisruption("zone-a-0"), "Allowed");
+      assert.equal(await startProcess(stage, "one").requestDisruption("zone-a-0", first), "Allowed");
       await stage.time.advance(20_000);
-      assert.equal(await startProcess(stage, second).requestDisruption("zone-a-0"), "Allowed");
+      assert.equal(await startProcess(stage, "two").requestDisruption("zone-a-0"), "Allowed");
       assert.equal(reserved(stage)[POD]?.by, by);
     });
 });

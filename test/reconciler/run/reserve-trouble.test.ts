@@ -5,7 +5,6 @@ import { systemClock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
 import type { Fault } from "../../emulator/faults.ts";
 import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
@@ -144,7 +143,7 @@ describe("a reservation under errors", () => {
     it(`the rollout may reuse an eviction's reservation of ${seconds} s ago, and never releases it: the eviction may still take effect`, async () => {
       stage = await setBudgetStage();
       writeBudget(stage);
-      await startProcess(stage, evictionIdentity("one")).requestDisruption("zone-a-0");
+      await startProcess(stage, "one").requestDisruption("zone-a-0");
       await stage.time.advance(seconds * 1000);
       const { reserver } = startProcess(stage, "rollout");
       const rollout = { maxUnavailable: 1 };
@@ -157,7 +156,7 @@ describe("a reservation under errors", () => {
       });
       assert.deepEqual([result.verdict.reason, handlesOf(result)], ["Allowed", []]);
       assert.equal(
-        await startProcess(stage, evictionIdentity("two")).requestDisruption("zone-b-0"),
+        await startProcess(stage, "two").requestDisruption("zone-b-0"),
         "1 pod not ready in ingester-zone-a",
       );
     });

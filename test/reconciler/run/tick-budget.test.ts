@@ -65,7 +65,8 @@ function reserve(pod: string): void {
   const budget = store.get(BUDGETS, "default", "ingester");
   const uid = store.get("pods", "default", pod)?.metadata.uid ?? "";
   assert.ok(budget);
-  const disruptedPods = { [pod]: { uid, time: new Date(stage.time.now()).toISOString(), by: "elsewhere" } };
+  const time = new Date(stage.time.now()).toISOString();
+  const disruptedPods = { [pod]: { kind: "eviction", uid, pinned: true, time, by: "elsewhere" } };
   store.update(BUDGETS, { ...budget, status: { disruptedPods } });
 }
 

@@ -95,7 +95,8 @@ const ACTS = {
     const pod = pods.length > 0 ? podOf(people, draw.of(pods)) : undefined;
     if (!budget || !pod || shape.evictions?.older) return Promise.resolve();
     const { name, uid } = pod.metadata;
-    const entry = { uid, time: new Date(schedule.now() + 3 * HOUR_MS).toISOString(), by: "webhook_ahead" };
+    const time = new Date(schedule.now() + 3 * HOUR_MS).toISOString();
+    const entry = { kind: "eviction", uid, pinned: true, time, by: "ahead" };
     const status = fieldsOf(budget["status"]);
     const disruptedPods = { ...fieldsOf(status["disruptedPods"]), [name]: entry };
     world.store.update(BUDGETS, { ...budget, status: { ...status, disruptedPods } });

@@ -6,7 +6,7 @@ import { dig, fieldsOf, textOf, timestamp } from "../../emulator/objects.ts";
 import { BUDGETS_PATH } from "../budgets.ts";
 import { BUDGET, BUDGETS, LEASES, NAMESPACE } from "../names.ts";
 import { callers } from "../network.ts";
-import { reservedOn } from "../oracles/stored.ts";
+import { downscaleOf, reservedOn } from "../oracles/stored.ts";
 import {
   type Action,
   annotateZone,
@@ -53,7 +53,7 @@ function reservedBy({ world, schedule }: People, kind: string): Promise<void> {
     const end = world.store.subscribe(({ resource, object }) => {
       const isTheirs = callers.getStore()?.actor.startsWith(kind) === true;
       const isKept = resource === BUDGETS || resource === LEASES;
-      if (isKept && isTheirs && Object.keys(reservedOn(object)).some((key) => key.endsWith("+"))) done();
+      if (isKept && isTheirs && Object.entries(reservedOn(object)).some((entry) => downscaleOf(...entry))) done();
     });
     schedule.after(60_000, done);
   });

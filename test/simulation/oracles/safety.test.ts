@@ -62,9 +62,7 @@ const scaled = (name: string, replicas: number): StoreEvent => ({
 });
 
 /** All that the histories take. */
-const RESERVED = [A, B].flatMap((zone) =>
-  [0, 1, 2, 3, 4].flatMap((ordinal) => [`${zone}-${ordinal}`, `${zone}-${ordinal}+`]),
-);
+const RESERVED = [A, B].flatMap((zone) => [`${zone}/1`, ...[0, 1, 2, 3, 4].map((ordinal) => `${zone}-${ordinal}`)]);
 
 type Change = "deleted" | "made" | "broken" | "later";
 
@@ -81,7 +79,8 @@ function judge(
     violated: (what) => void violations.push(what),
     isPrepared: (uid) => prepared.includes(uid),
     leavingSince: (uid) => LEAVING[uid],
-    reservations: () => Object.fromEntries(reserved.map((key) => [key, { uid: key }])),
+    reservations: () =>
+      Object.fromEntries(reserved.map((key) => [key, { uid: key, ...(key.includes("/") && { kind: "downscale" }) }])),
     listPods: (zone) => [0, 1, 2].map((ordinal) => pod(`${zone}-${ordinal}`)),
     leader: () => ({ holder: "reconciler-2_x", sinceMs: 60_000 }),
     now: () => time,
@@ -370,7 +369,7 @@ describe("the oracle of safety", () => {
     assert.equal(take([`${A}-0`], taken(`${A}-0`), DRAINER), "");
     assert.equal(take([], taken(`${A}-0`), HUMAN), "");
     assert.match(take([`${A}-0`], scaled(A, 2), RECONCILER), /scales ingester-zone-a to 2 without a reservation/);
-    assert.equal(take([`${A}-2+`], scaled(A, 2), RECONCILER), "");
+    assert.equal(take([`${A}/1`], scaled(A, 2), RECONCILER), "");
     assert.equal(take([], taken(`${A}-0`), RECONCILER, "later", "broken", "made"), "");
     assert.match(take([], taken(`${A}-0`), RECONCILER, "broken", "made", "later"), /without a reservation/);
   });

@@ -9,7 +9,7 @@ import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
 import type { Caller, Review } from "../network.ts";
 import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, PINNING, zoneOf } from "../names.ts";
 import { MISJUDGED_MS, misjudgedMs, secondsBetweenOf, type Shape } from "../shape.ts";
-import { isLeftBehind, isPinned, isReady, sizeLeft } from "./stored.ts";
+import { downscaleOf, isLeftBehind, isPinned, isReady, sizeLeft } from "./stored.ts";
 
 export interface SafetyOptions {
   readonly shape: Shape;
@@ -281,7 +281,7 @@ export function createSafety(options: SafetyOptions): Safety {
         violated(`${actor} scales ${zone} to ${to} ${now() - at} ms after ${other} was scaled down`);
     }
     shrunkAt.set(zone, now());
-    const isReserved = Object.keys(reservations()).some((key) => key.startsWith(`${zone}-`) && key.endsWith("+"));
+    const isReserved = Object.entries(reservations()).some((entry) => downscaleOf(...entry)?.zone === zone);
     if (keepsReservations() && surplus.some(isReady) && !isReserved)
       violated(`${actor} scales ${zone} to ${to} without a reservation`);
     const isGivenUp = (pod: string): boolean => now() - (sick.get(pod) ?? now()) > GIVEN_UP_MS - misjudgedMs(shape);

@@ -29,6 +29,12 @@ export function reservationsOf(store: Pick<Store, "get">, namespace = NAMESPACE)
   return { ...reservedOn(budget), ...reservedOn(lease) };
 }
 
+/** The zone and the first ordinal that a reserved downscale is about; undefined for what is reserved for a pod. */
+export function downscaleOf(key: string, entry: unknown): { readonly zone: string; readonly from: number } | undefined {
+  if (dig(entry, "kind") !== "downscale") return undefined;
+  return { zone: key.slice(0, key.lastIndexOf("/")), from: Number(dig(entry, "from")) };
+}
+
 /** What somebody else has written there is nothing. */
 export function readNote(note: string): unknown {
   try {

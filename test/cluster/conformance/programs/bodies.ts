@@ -264,6 +264,8 @@ const sets: Subject = {
   ],
 };
 
+const RESERVED = { kind: "eviction", uid: "u", pinned: true, time: "2026-01-01T00:00:00Z", by: "me" };
+
 const zoneBudgets: Subject = {
   apiVersion: "rollout-operator.grafana.com/v1",
   kind: "ZoneAwarePodDisruptionBudget",
@@ -290,10 +292,13 @@ const zoneBudgets: Subject = {
     () => ({ spec: null }),
   ],
   statuses: [
-    () => ({ disruptedPods: { "z-0": { uid: "u", time: "2026-01-01T00:00:00Z", by: "me", more: 1 } } }),
+    () => ({ disruptedPods: { "z-0": { ...RESERVED, more: 1 } } }),
+    () => ({ disruptedPods: { "z/1": { ...RESERVED, kind: "downscale", from: 2 } } }),
     () => ({ disruptedPods: { "z-0": null } }),
     () => ({ disruptedPods: { "z-1": { uid: "u" } } }),
-    () => ({ disruptedPods: { "z-1": { uid: "u", time: "now" } } }),
+    () => ({ disruptedPods: { "z-1": { ...RESERVED, kind: "drain" } } }),
+    () => ({ disruptedPods: { "z-1": { ...RESERVED, pinned: "no" } } }),
+    () => ({ disruptedPods: { "z-1": { ...RESERVED, time: "now" } } }),
     (draw) => ({ observedGeneration: count(draw) }),
     () => ({ zones: [{ name: "a", expected: 1, healthy: "x" }] }),
     () => ({ conditions: [{ type: "Protecting", status: "True" }] }),

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
-import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
 import { createReserver } from "../../../../reconciler/budget/act/reserve.ts";
 import { systemClock as clock } from "../../../../infra/clock.ts";
 
@@ -27,7 +26,7 @@ it("pods of a StatefulSet that no budget selects are read beside each other afte
   } as unknown as Cluster;
   const options = {
     clock,
-    by: evictionIdentity("one"),
+    by: "one",
     random: () => 0,
     onBudgets: () => {},
   };

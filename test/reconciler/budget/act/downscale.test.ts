@@ -8,7 +8,6 @@ import { createBackgroundTasks } from "../../../../functions/http/background-tas
 import type { Answer } from "../../../../functions/http/webhook.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
-import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
 import type { Outcome } from "../../../../reconciler/model/outcome.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
 import { removeExpired } from "../../../../reconciler/budget/act/expired-reservations.ts";
@@ -102,7 +101,7 @@ async function reconcile(): Promise<Outcome | undefined> {
 const reasonsOf = (outcome: Outcome | undefined): string[] =>
   (outcome?.scalingHolds ?? []).map(({ reason, message }) => `${reason}: ${message}`);
 
-const webhookProcess = () => startProcess(stage, evictionIdentity("one"));
+const webhookProcess = () => startProcess(stage, "one");
 
 /** The webhook in a process of its own; `status` is the pods' answer to POST. */
 async function prepare(letter: string, to: number, { status = 200, viaScale = false } = {}): Promise<Answer> {
@@ -172,7 +171,7 @@ describe("the reconciler's downscale", () => {
     await stage.time.advance(10_000);
     await reconcile();
     assert.equal(replicasOf("c"), 2);
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-9+"]);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1"]);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-c");
     await stage.time.advance(5000);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
@@ -187,7 +186,7 @@ describe("the reconciler's downscale", () => {
       change: () => Promise.reject(new RolloutError("Timeout", "no answer")),
     };
     await tickOnce(stage, silent, { mayDownscale: createMayDownscale(reserver, stage.clock) });
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1"]);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "2 pods to be removed in ingester-zone-c");
     await stage.time.advance(90_000);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
@@ -199,7 +198,7 @@ describe("the reconciler's downscale", () => {
     await stage.time.advance(1000);
     await reconcile();
     assert.equal(replicasOf("c"), 1);
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1"]);
   });
 
   it("reserves nothing while the webhook that judges it refuses it for outdated pods of another zone", async () => {
@@ -233,7 +232,7 @@ describe("the reconciler's downscale", () => {
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
     await reconcile();
     assert.equal(replicasOf("c"), 1);
-    assert.deepEqual(Object.keys(reserved(stage)).toSorted(), ["ingester-zone-b-0", "ingester-zone-c-1+"]);
+    assert.deepEqual(Object.keys(reserved(stage)).toSorted(), ["ingester-zone-b-0", "ingester-zone-c/1"]);
   });
 
   it("to forced replicas does not wait for a budget that is not valid, either", async () => {
@@ -243,7 +242,7 @@ describe("the reconciler's downscale", () => {
     assert.equal(replicasOf("c"), 1);
   });
 
-  it("is not brought back when a webhook that refused the write releases its own", async () => {
+  it("and the webhook's of the same write are released each by its own process", async () => {
     await followerIsToShrink();
     const deadlineAt = stage.clock.monotonic() + 5000;
     const zone = readZone(zoneNamed("c"));
@@ -251,7 +250,9 @@ describe("the reconciler's downscale", () => {
     const first = await ours.reserveDownscale({ zone, to: 1, forced: false, deadlineAt });
     await stage.time.advance(1000);
     const second = await webhooks.reserveDownscale({ zone, to: 1, forced: false, deadlineAt: deadlineAt + 1000 });
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1", "ingester-zone-c/2"]);
     for (const handle of handlesOf(first)) await ours.release(handle, {});
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/2"]);
     for (const handle of handlesOf(second)) await webhooks.release(handle, {});
     assert.deepEqual(reserved(stage), {});
   });
@@ -276,7 +277,7 @@ describe("the reconciler's downscale", () => {
         stop: new AbortController().signal,
       },
     );
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1"]);
   });
 
   it("that no budget could be asked about holds its zone alone: the rollout goes on", async () => {
@@ -298,7 +299,8 @@ describe("the reconciler's downscale", () => {
     const budget = store.get(BUDGETS, "default", "ingester");
     const uid = store.get("pods", "default", "ingester-zone-b-0")?.metadata.uid ?? "";
     assert.ok(budget);
-    const disruptedPods = { "ingester-zone-b-0": { uid, time: new Date(stage.time.now()).toISOString() } };
+    const time = new Date(stage.time.now()).toISOString();
+    const disruptedPods = { "ingester-zone-b-0": { kind: "eviction", uid, pinned: true, time, by: "elsewhere" } };
     store.update(BUDGETS, { ...budget, status: { disruptedPods } });
     assert.match(String(reasonsOf(await reconcile())), /BudgetSpent/);
     assert.deepEqual(reserved(stage, "another"), {});
@@ -329,7 +331,7 @@ describe("a downscale that prepare-downscale admits", () => {
     change("a", { start: 7 });
     await stage.time.advance(10_000);
     assert.equal((await prepare("a", 2)).allowed, true);
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-9+"]);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a/1"]);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-a");
   });
 

@@ -68,8 +68,8 @@ describe("expired reservations", () => {
     writeBudget(stage);
     const at = (seconds: number): string => new Date(stage.time.now() - seconds * 1000).toISOString();
     const disruptedPods = {
-      "ingester-zone-a-2+": { uid: "left", time: at(100), by: "reconciler" },
-      "ingester-zone-b-0": { uid: "young", time: at(100), by: "webhook_1" },
+      "ingester-zone-a/1": { kind: "downscale", uid: "left", from: 2, pinned: true, time: at(100), by: "reconciler" },
+      "ingester-zone-b-0": { kind: "eviction", uid: "young", pinned: true, time: at(100), by: "functions" },
     };
     const stored = stage.emulator.store.get(BUDGETS, "default", "ingester");
     assert.ok(stored);

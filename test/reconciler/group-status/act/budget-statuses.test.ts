@@ -107,7 +107,13 @@ describe("the status of a disruption budget", () => {
     const { store } = stage.emulator;
     const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail("no budget");
     const disruptedPods = {
-      "ingester-zone-a-0": { uid: "u", by: "x", time: new Date(stage.time.now()).toISOString() },
+      "ingester-zone-a-0": {
+        kind: "eviction",
+        uid: "u",
+        pinned: true,
+        by: "x",
+        time: new Date(stage.time.now()).toISOString(),
+      },
     };
     store.update(BUDGETS, { ...budget, status: { ...(budget["status"] as object), disruptedPods } });
     await maintainerOf(stage).tick();

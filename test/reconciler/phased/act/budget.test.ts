@@ -38,7 +38,13 @@ async function open(t: TestContext, policy: "OrderedReady" | "Parallel" = "Order
   await stage.tickFor(10);
   const uidOf = (pod: string): string => store.get("pods", "default", pod)?.metadata.uid ?? "";
   const reservation = (pod: string) => ({
-    [pod]: { uid: uidOf(pod), time: new Date(stage.clock.now()).toISOString(), by: "a drain" },
+    [pod]: {
+      kind: "eviction",
+      uid: uidOf(pod),
+      pinned: true,
+      time: new Date(stage.clock.now()).toISOString(),
+      by: "a drain",
+    },
   });
   const drain = (pod?: string): void =>
     edit(stage, BUDGETS, "ingester", (budget) => ({
