@@ -77,8 +77,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the reservation of a downscale is not ended by a list of zones that may be old",
     file: "reconciler/budget/act/expired-reservations.ts",
-    find: 'kind !== "downscale" && zones.some',
-    replacement: "zones.some",
+    find: 'kind !== "downscale" && zones.some(({ name }) => ownerNameOf(key) === name)',
+    replacement: 'kind !== "rollout" && zones.some(({ name }) => key.startsWith(name) || ownerNameOf(key) === name)',
     tests: DOWNSCALE,
   },
   {
@@ -163,8 +163,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a downscale is of one StatefulSet, by UID",
     ...RESERVATION,
     tests: DOWNSCALE,
-    find: "zones.find((one) => one.uid === uid);",
-    replacement: "zones.find((one) => one.uid === uid) ?? zones[0];",
+    find: 'one.kind === "downscale" && one.uid === uid',
+    replacement: 'one.kind === "downscale" && uid !== ""',
   },
   {
     breaks: "a zone under an invalid budget does not shrink",
@@ -324,8 +324,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reservation is for one pod, by UID",
     ...RESERVATION,
-    find: "return found?.uid === uid ? found : undefined;",
-    replacement: 'return uid === "" ? undefined : found;',
+    find: "return pods.has(uid);",
+    replacement: "return pods.size > 0 || pods.has(uid);",
   },
   {
     breaks: "a process releases only its own reservation",
