@@ -47,7 +47,7 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     breaks: "evictions that are said to be allowed count those before them",
     file: "reconciler/budget/headroom.ts",
     tests: ["test/reconciler/budget/protection.test.ts"],
-    find: 'reservations[pod.name] = { uid: pod.uid, time, by: "" };',
+    find: 'reservations[pod.name] = { kind: "eviction", uid: pod.uid, pinned: true, time, by: "" };',
     replacement: "",
   },
   {
