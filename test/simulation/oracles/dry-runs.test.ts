@@ -15,18 +15,26 @@ interface Play {
   readonly request?: object;
   readonly by?: string;
   readonly key?: string;
+  readonly kind?: string;
   readonly before?: object;
   readonly laterMs?: number;
 }
 
-function play({ request = {}, by = "webhooks-1", key = POD, before = {}, laterMs = 100 }: Play): string {
+function play({
+  request = {},
+  by = "webhooks-1",
+  key = POD,
+  kind = "eviction",
+  before = {},
+  laterMs = 100,
+}: Play): string {
   const violations: string[] = [];
   let now = 0;
   const oracle = createDryRunSafety({ violated: (what) => void violations.push(what), now: () => now });
   const review = { request: { name: POD, ...request } };
   oracle.onArrival("/admission/mutate-pod-eviction", JSON.stringify(review));
   now = laterMs;
-  const object = budget({ [key]: { uid: "a" } });
+  const object = budget({ [key]: { kind, uid: "a" } });
   oracle.onEvent({ type: "MODIFIED", resource: BUDGETS, object, previous: budget(before) }, { actor: by, call: "" });
   return violations.join();
 }
@@ -42,7 +50,7 @@ describe("the oracle of dry runs", () => {
     ["what was asked for long ago", { laterMs: 200_000 }, /which nobody/],
     ["what was reserved before", { request: DRY, before: { [POD]: { uid: "a" } } }, /^$/],
     ["what a reconciler reserves", { request: DRY, by: "reconciler-1" }, /^$/],
-    ["what a downscale reserves", { request: DRY, key: "ingester-zone-a-1+" }, /^$/],
+    ["what a downscale reserves", { request: DRY, key: "ingester-zone-a/1", kind: "downscale" }, /^$/],
   ] as const)
     it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(play(given), says));
 });

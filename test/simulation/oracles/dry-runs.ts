@@ -3,7 +3,7 @@ import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
 import type { StoreEvent } from "../../emulator/store.ts";
 import { BUDGETS, EVICTION_PATHS, LEASES, NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { reservedOn } from "./stored.ts";
+import { downscaleOf, reservedOn } from "./stored.ts";
 
 export interface DryRunSafetyOptions {
   readonly violated: (what: string) => void;
@@ -31,8 +31,7 @@ export function createDryRunSafety({ violated, now }: DryRunSafetyOptions) {
       if (object.metadata.namespace !== NAMESPACE || !caller?.actor.startsWith("webhooks")) return;
       const [before, after] = [reservedOn(previous), reservedOn(object)];
       for (const [key, entry] of Object.entries(after)) {
-        // What is reserved for a downscale is no pod's name.
-        const isNew = !key.endsWith("+") && dig(before[key], "uid") !== dig(entry, "uid");
+        const isNew = !downscaleOf(key, entry) && dig(before[key], "uid") !== dig(entry, "uid");
         if (isNew && now() - (askedAt.get(key) ?? -Infinity) > DECIDED_MS)
           violated(`${caller.actor} reserves ${key}, which nobody has asked it to let go but in a dry run`);
       }
