@@ -186,13 +186,3 @@ describe("the ends of waits, in docs/behaviour.md", () => {
       assert.ok(row.length === 3 && row.every((cell) => cell.length > 3), row.join());
   });
 });
-
-describe("the README", () => {
-  const readme = readPage("README.md");
-  it("fits on two screens, up to its table of pages", () => {
-    const lines = readme.split("\n");
-    assert.ok(lines.findIndex((line) => line.startsWith("|")) <= 110);
-  });
-  for (const page of ["labels-and-annotations", "variables", "metrics", "reasons", "webhooks"])
-    it(`leads to the reference of ${page}`, () => assert.ok(readme.includes(`(docs/reference/${page}.md)`)));
-});

@@ -82,17 +82,6 @@ export function createServer(options: ServerOptions) {
       if (plural === "zoneawarepoddisruptionbudgets") return [structuredClone(budget)];
       return plural === "pods" ? podObjects().filter(selects(selector)) : setObjects();
     },
-    /** All reservations, in the budget's status and in Leases. */
-    reservations: (): Readonly<Record<string, { readonly uid: string }>> => {
-      const annotations = [...leases.values()].map(
-        (lease) => lease.metadata?.annotations?.["zonewise/disrupted-pods"] ?? "{}",
-      );
-      return Object.assign(
-        {},
-        budget.status?.disruptedPods,
-        ...annotations.map((note) => JSON.parse(note) as object),
-      ) as Record<string, { uid: string }>;
-    },
     get: (plural: string, name: string): unknown => {
       const found =
         plural === "zoneawarepoddisruptionbudgets"
