@@ -4,7 +4,6 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { VARIABLES } from "../../../infra/config/variables.ts";
 import { readNode } from "../../../reconciler/nodes/node.ts";
 import { moveFor } from "../../../reconciler/nodes/state-machine.ts";
 import { ROUTES } from "../../../reconciler/nodes/routes.ts";
@@ -52,14 +51,6 @@ describe("node updates", () => {
         "GET /ping",
       ],
     ));
-
-  it("read no window of whole hours (NW12)", () => {
-    assert.ok("SCHEDULER_CRON_EXPRESSION" in VARIABLES);
-    assert.deepEqual(
-      Object.keys(VARIABLES).filter((name) => name.startsWith("UPDATE_WINDOW")),
-      [],
-    );
-  });
 
   it("leave MonitoringUpdate only by a reading of the node and its work (NW23)", () => {
     const move = moveFor("MonitoringUpdate", "MonitoringUpdate");
