@@ -1,5 +1,6 @@
 /** Decides the status of a RolloutGroup (§11): it renders the decision that the log and the Events show. */
 import { isSameJson } from "../../infra/json.ts";
+import { MAX_ZONES } from "../model/too-many-zones.ts";
 import { describeHolds, shorten } from "./holds.ts";
 import { assessGroup, describeConditions, isGroupReady } from "./conditions.ts";
 import type { StatusInput } from "./facts.ts";
@@ -10,7 +11,8 @@ import { describeZone, summarizeZones } from "./zones.ts";
 
 export function decideStatus(input: StatusInput): RolloutGroupStatus {
   const { facts, generation } = input;
-  const zones = facts.zones.map((zone) => describeZone(zone, facts.bypasses));
+  // Of a group that is refused for its size: the status of thousands would not fit into an object.
+  const zones = facts.zones.slice(0, MAX_ZONES).map((zone) => describeZone(zone, facts.bypasses));
   const plan = listSteps(facts.remaining);
   const totals = facts.zones.length === 0 ? input.earlier.totals : countReconcile(input);
   const progress = facts.zones.length === 0 ? undefined : advanceProgress(input, isGroupReady(input), zones);

@@ -4,6 +4,7 @@ import { compareStatus } from "../../../reconciler/group-status/decide-status.ts
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import { findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
+import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { type Culprit, hold } from "../../../reconciler/model/decision.ts";
 import { group } from "../builders.ts";
 import { decide, deleted, held, OLD, START } from "./builders.ts";
@@ -271,4 +272,10 @@ describe("the difference of two statuses", () => {
     ["everything, of a new object", {}],
   ] as const)
     it(`essence, if they differ in ${name}`, () => assert.equal(compareStatus(other, status), "essence"));
+});
+
+it("a group of more zones than are handled lists those that one may have", () => {
+  const traits = Array.from({ length: MAX_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` }));
+  const { zones, phase } = decide(held("TooManyZones", traits));
+  assert.deepEqual([zones.length, phase], [MAX_ZONES, "Blocked"]);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { MAX_ZONES } from "../../../../reconciler/model/too-many-zones.ts";
 import { type Finding, sortFindings } from "../../../../cli/decide/doctor/check.ts";
 import { examineStatefulSets } from "../../../../cli/decide/doctor/zones.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
@@ -22,6 +23,8 @@ const NOW = Date.parse("2026-06-01T12:00:00Z");
 const WINDOW = "zonewise.dev/rollout-window";
 const PAUSED: ZoneTraits = { annotations: { "grafana.com/rollout-paused": "true" } };
 
+const many = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `ingester-zone-${i}` }));
+
 describe("zonewise doctor", () => {
   const [plain = assert.fail()] = sets({});
   const CASES: readonly {
@@ -37,6 +40,17 @@ describe("zonewise doctor", () => {
       name: "a strategy other than OnDelete",
       objects: sets({ updateStrategy: "RollingUpdate" }, {}),
       found: ["error not-on-delete statefulset/ingester-zone-a"],
+    },
+    {
+      name: "a group of as many zones as there may be",
+      objects: sets(...many(MAX_ZONES)),
+      found: [],
+    },
+    {
+      name: "one with a zone more",
+      objects: sets(...many(MAX_ZONES + 1)),
+      found: ["error too-many-zones group/ingester"],
+      says: /^it has 33 zones, more than 32: it is neither rolled out nor scaled, and disruption budgets let no pod of it go$/,
     },
     {
       name: "a label where an annotation belongs",
