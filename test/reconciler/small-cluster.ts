@@ -45,6 +45,19 @@ export interface Template {
   readonly unschedulable?: boolean;
 }
 
+/** Stored objects never change: each is read once. */
+function once<T extends object, R>(read: (object: T) => R): (object: T) => R {
+  const known = new WeakMap<T, R>();
+  return (object) => {
+    const found = known.get(object) ?? read(object);
+    known.set(object, found);
+    return found;
+  };
+}
+
+const zoneOf = once((set: StatefulSet) => readZone(set as unknown as StatefulSetObject));
+const budgetPodOf = once((pod: Pod) => readBudgetPod(pod as unknown as PodObject));
+
 export type SmallCluster = ReturnType<typeof createSmallCluster>;
 
 export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z")) {
@@ -108,6 +121,13 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
     return ran;
   }
 
+  /** One that is terminating stays as it is. */
+  function annotatePod(name: string, annotations: Readonly<Record<string, string | undefined>>): void {
+    const there = pod(name);
+    if (there && !isTerminating(there))
+      store.update("pods", put(there, ["metadata", "annotations"], merge(there, annotations)));
+  }
+
   return {
     store,
     now: () => now,
@@ -156,13 +176,10 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
 
     /** The pod falls ill in this way, or is well again. */
     ail(name: string, ailment: keyof typeof AILMENTS): void {
-      const there = pod(name);
-      if (!there || isTerminating(there)) return;
-      const none = { "sim/ready": undefined, "sim/crash": undefined };
-      const annotations = merge(there, { ...none, ...AILMENTS[ailment] });
-      store.update("pods", put(there, ["metadata", "annotations"], annotations));
+      annotatePod(name, { "sim/ready": undefined, "sim/crash": undefined, ...AILMENTS[ailment] });
       runOut(name);
     },
+    annotatePod,
 
     remove: (name: string): void => void store.remove("pods", NAMESPACE, name),
 
@@ -179,10 +196,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
 
     /** As a tick and budgets read them. */
     zones: (): BudgetZone[] =>
-      sets().map((one) => ({
-        ...readZone(one as unknown as StatefulSetObject),
-        pods: podsOf(one.metadata.name).map((each) => readBudgetPod(each as unknown as PodObject)),
-      })),
+      sets().map((one) => ({ ...zoneOf(one), pods: podsOf(one.metadata.name).map(budgetPodOf) })),
   };
 
   function changeTemplate(name: string, template: Template): void {

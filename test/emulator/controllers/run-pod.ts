@@ -13,7 +13,7 @@
  *   deleted --exit-after-ms--> gone
  */
 import { isTrue, timestamp } from "../objects.ts";
-import type { Step } from "./changes.ts";
+import type { Change, Step } from "./changes.ts";
 import { hasEnded, isTerminating, type Pod } from "./objects.ts";
 
 const LATENCY_MS = 1;
@@ -68,8 +68,12 @@ export function runPod(pod: Pod, memory: PodMemory, now: number): Step & { reado
   };
   // A kubelet writes the status when what it observes changes; it leaves other writers' changes until then.
   const reported = JSON.stringify(observed);
-  const object = { ...pod, status: statusOf(pod, observed, timestamp(now)) };
-  const changes = reported === memory.reported ? [] : [{ verb: "update", resource: "pods", object } as const];
+  const write = (): Change => ({
+    verb: "update",
+    resource: "pods",
+    object: { ...pod, status: statusOf(pod, observed, timestamp(now)) },
+  });
+  const changes = reported === memory.reported ? [] : [write()];
   const next = { ...memory, upAt, pulledFrom, reported };
   if (pull) return { memory: next, changes, nextMs: pull.nextMs };
   if (observed.up || !shouldBeUp) return { memory: next, changes };

@@ -83,7 +83,11 @@ export function schedule(
       : `persistentvolumeclaim ${JSON.stringify(missing)} not found`;
   const message = `0/${view.nodes.length} nodes are available: ${why}.`;
   const result = picked ? { status: "True" } : { status: "False", reason: "Unschedulable", message };
-  const condition = { type: "PodScheduled", ...result, lastTransitionTime: timestamp(now) };
+  const type = "PodScheduled";
+  const before = pod.status.conditions?.find(
+    (condition) => condition.type === type && condition.status === result.status,
+  );
+  const condition = { type, ...result, lastTransitionTime: before?.lastTransitionTime ?? timestamp(now) };
   const node = view.nodes.find(({ metadata }) => metadata.name === picked);
   const topology = Object.entries(node?.metadata.labels ?? {}).filter(([label]) => TOPOLOGY.test(label));
   const object = {
@@ -92,7 +96,7 @@ export function schedule(
     spec: { ...pod.spec, ...(picked && { nodeName: picked }) },
     status: {
       ...pod.status,
-      conditions: [condition, ...(pod.status.conditions ?? []).filter(({ type }) => type !== condition.type)],
+      conditions: [condition, ...(pod.status.conditions ?? []).filter((other) => other.type !== type)],
     },
   };
   return { changes: [{ verb: "update", resource: "pods", object }] };

@@ -11,15 +11,16 @@ import { chooseScale, grantPods } from "../plan/shell.ts";
 import {
   control,
   createSickWorld,
+  addTemplate,
+  giveTemplate,
   MINUTE,
   moveKubelet,
-  observeSick,
+  podNames,
   settleKubelets,
   SICKNESSES,
-  terminate,
+  templateOfZone,
   type Sickness,
   type SickWorld,
-  type SickZone,
 } from "./world.ts";
 
 /** Pods of several zones that work in part are left to people. */
@@ -27,7 +28,12 @@ const sickness = fc.constantFrom<Sickness[]>(...SICKNESSES.filter((one) => one !
 const event = fc.oneof(
   fc.record({ what: fc.constant("deploy" as const), sickness: fc.option(sickness, { nil: undefined }) }),
   fc.record({ what: fc.constant("scale" as const), by: fc.integer({ min: -1, max: 2 }) }),
-  fc.record({ what: fc.constant("fail" as const), zone: fc.nat(3), pod: fc.nat(5), sickness }),
+  fc.record({
+    what: fc.constant("fail" as const),
+    zone: fc.nat(3),
+    pod: fc.nat(5),
+    ailment: fc.constantFrom<("crashing" | "failed" | "limping")[]>("crashing", "failed"),
+  }),
   fc.record({
     what: fc.constant("nodeDies" as const),
     zone: fc.nat(3),
@@ -97,34 +103,31 @@ class Play {
   /** One tick; true if it wrote anything. */
   tick(): boolean {
     const { world } = this;
-    const snapshot = { namespace: "test", name: "ingester", zones: observeSick(world), now: world.now };
+    const { cluster } = world;
+    const now = cluster.now();
+    const snapshot = { namespace: "test", name: "ingester", zones: cluster.zones(), now };
     const references = new Map(
       snapshot.zones.map(({ uid }) => [
         uid,
         { resource: RESOURCE, wantedReplicas: world.reference, reportedReplicas: world.reference },
       ]),
     );
-    const { step, holds } = chooseScale(snapshot, { now: world.now, references });
+    const { step, holds } = chooseScale(snapshot, { now, references });
     if (step) {
       this.judgeScale(step, snapshot.zones);
-      zoneOf(world, step.zone.name).replicas = step.replicas;
+      cluster.change(step.zone.name, { replicas: step.replicas });
       return true;
     }
     const decision = decideRollout(snapshot);
     this.holds = [...(decision?.action === "hold" ? [decision] : []), ...holds];
     if (decision?.action === "finishZone") {
-      const zone = zoneOf(world, decision.zone.name);
-      zone.current = zone.template;
+      cluster.finish(decision.zone.name);
       return true;
     }
     if (decision?.action !== "deletePods") return false;
     const granted = this.grant(decision, snapshot.zones);
     this.judgeDeletion(decision, granted, snapshot.zones);
-    for (const { name } of granted)
-      terminate(
-        zoneOf(world, decision.zone.name).pods.get(Number(name.split("-").at(-1))) ?? assert.fail(name),
-        world.now,
-      );
+    for (const { name } of granted) cluster.remove(name);
     if (granted.length === 0)
       this.holds = [{ action: "hold", reason: "BudgetSpent", message: "", objects: decision.pods }, ...holds];
     return granted.length > 0;
@@ -133,7 +136,11 @@ class Play {
   private grant(decision: DeletePods, zones: readonly BudgetZone[]): DeletePods["pods"] {
     const { budget } = this.group;
     return budget
-      ? grantPods(decision, zones, { budget: parse(budget), reservations: this.reservations, now: this.world.now })
+      ? grantPods(decision, zones, {
+          budget: parse(budget),
+          reservations: this.reservations,
+          now: this.world.cluster.now(),
+        })
       : decision.pods;
   }
 
@@ -172,44 +179,47 @@ class Play {
     const { world, group } = this;
     const changed = control(world);
     if (isWhole) return settleKubelets(world) || changed;
-    const moving = world.zones.flatMap((zone) => [...zone.pods.keys()].map((ordinal) => ({ zone, ordinal })));
-    const pick = moving[(group.pace[this.steps++ % group.pace.length] ?? 0) % Math.max(1, moving.length)];
-    return (pick !== undefined && moveKubelet(world, pick.zone, pick.ordinal)) || changed;
+    const pods = podNames(world);
+    const pick = pods[(group.pace[this.steps++ % group.pace.length] ?? 0) % Math.max(1, pods.length)];
+    return (pick !== undefined && moveKubelet(world, pick)) || changed;
   }
 
   ticks(most: number): void {
     for (let i = 0; i < most; i++) {
       this.tick();
       this.settle(false);
-      this.world.now += 2000;
+      this.world.cluster.elapse(2000);
     }
   }
 
   happen(one: SickEvent): void {
     const { world } = this;
     if (one.what === "ticks") return this.ticks(one.ticks);
-    if (one.what === "deploy") return this.deploy(one.sickness, world.zones);
+    const { cluster, names } = world;
+    if (one.what === "deploy") {
+      const number = addTemplate(world, one.sickness);
+      for (const name of names) giveTemplate(world, name, number);
+      return;
+    }
     if (one.what === "scale") return this.scaleBy(one.by);
-    const zone = world.zones[one.zone % world.zones.length] ?? assert.fail();
-    if (one.what === "pause") return void (zone.annotations["grafana.com/rollout-paused"] = "true");
-    const pod = zone.pods.get(one.pod % Math.max(1, zone.replicas));
-    if (!pod || pod.state === "terminating") return;
-    if (one.what === "nodeDies")
-      Object.assign(pod, { state: "terminating", since: world.now, stuckUntil: world.now + one.minutes * MINUTE });
-    else Object.assign(pod, { state: "failing", sickness: one.sickness, since: world.now });
-  }
-
-  deploy(sickness: Sickness | undefined, zones: readonly SickZone[]): void {
-    const template = Math.max(...this.world.templates.keys()) + 1;
-    this.world.templates.set(template, sickness);
-    for (const zone of zones) zone.template = template;
+    const zone = names[one.zone % names.length] ?? assert.fail();
+    if (one.what === "pause") return cluster.annotate(zone, { [PAUSED]: "true" });
+    const name = `${zone}-${one.pod % Math.max(1, cluster.set(zone).spec.replicas ?? 0)}`;
+    if (["missing", "terminating"].includes(cluster.lifeOf(cluster.pod(name)))) return;
+    if (one.what === "fail") return cluster.ail(name, one.ailment);
+    cluster.annotatePod(name, { "sim/exit-after-ms": String(one.minutes * MINUTE) });
+    cluster.remove(name);
+    cluster.run(name);
   }
 
   scaleBy(by: number): void {
     const { world, group } = this;
+    const { cluster, names } = world;
     world.reference = Math.max(1, world.reference + by);
-    if (group.shape.scaling === "none") for (const zone of world.zones) zone.replicas = Math.max(1, zone.replicas + by);
-    if (group.shape.scaling === "followers" && world.zones[0]) world.zones[0].replicas = world.reference;
+    if (group.shape.scaling === "none")
+      for (const name of names)
+        cluster.change(name, { replicas: Math.max(1, (cluster.set(name).spec.replicas ?? 0) + by) });
+    if (group.shape.scaling === "followers" && names[0]) cluster.change(names[0], { replicas: world.reference });
     control(world);
   }
 
@@ -217,23 +227,24 @@ class Play {
   cure(): void {
     const { world, group } = this;
     const { reverts, deploys, from, apart } = group.cure;
-    for (const zone of world.zones) delete zone.annotations["grafana.com/rollout-paused"];
+    const { cluster, names } = world;
+    for (const name of names) cluster.annotate(name, { [PAUSED]: undefined });
     if (reverts) this.scaleBy((group.shape.sizes[0] ?? 1) - world.reference);
-    const isSick = world.zones.some(
-      (zone) => [...zone.pods.values()].some((pod) => pod.sickness !== undefined) || world.templates.get(zone.template),
+    const isSick = names.some(
+      (name) =>
+        templateOfZone(world, name) !== undefined ||
+        cluster.podsOf(name).some((pod) => !["ready", "terminating"].includes(cluster.lifeOf(pod))),
     );
     if (!deploys && !isSick) return;
-    const template = Math.max(...world.templates.keys()) + 1;
-    world.templates.set(template, undefined);
-    for (const [i] of world.zones.entries()) {
-      (world.zones[(i + from) % world.zones.length] as SickZone).template = template;
+    const number = addTemplate(world, undefined);
+    for (const [i] of names.entries()) {
+      giveTemplate(world, names[(i + from) % names.length] ?? "", number);
       this.ticks(apart);
     }
   }
 }
 
-const zoneOf = ({ zones }: SickWorld, name: string): SickZone =>
-  zones.find((zone) => zone.name === name) ?? assert.fail(name);
+const PAUSED = "grafana.com/rollout-paused";
 
 const isWorking = ({ health: { state } }: Pick<BudgetZone["pods"][number], "health">): boolean =>
   state === "ready" || state === "working";
@@ -255,22 +266,23 @@ export function playSickGroup(group: SickGroup): Played {
   const play = new Play(group);
   const { world } = play;
   for (const one of group.events) play.happen(one);
-  const sickZones = observeSick(world).filter(({ pods }) => pods.some(({ ready }) => !ready)).length;
-  const curedAt = world.now;
+  const { cluster } = world;
+  const sickZones = cluster.zones().filter(({ pods }) => pods.some(({ ready }) => !ready)).length;
+  const curedAt = cluster.now();
   play.cure();
-  for (let quiet = 0; quiet < 3 && world.now - curedAt < HORIZON;) {
+  for (let quiet = 0; quiet < 3 && cluster.now() - curedAt < HORIZON;) {
     const isOver = !play.tick() && !play.settle(play.steps % 3 === 0) && !play.settle(true);
     const isSettled = isOver && play.holds.length === 0;
     if (isSettled) quiet++;
     else quiet = 0;
-    world.now += isOver && !isSettled ? MINUTE : 2000;
+    cluster.elapse(isOver && !isSettled ? MINUTE : 2000);
   }
-  const tookMs = world.now - curedAt;
-  const isSettled = play.holds.length === 0 && world.now - curedAt < HORIZON;
+  const tookMs = cluster.now() - curedAt;
+  const isSettled = play.holds.length === 0 && cluster.now() - curedAt < HORIZON;
   return {
     end: isSettled ? "settled" : "waiting",
     holds: play.holds,
-    zones: observeSick(world),
+    zones: cluster.zones(),
     sickZones,
     tookMs,
     violations: play.violations,

@@ -41,7 +41,7 @@ it("pods of one zone that work in part are all cured, and no more of them go at 
         shape: { sizes: [replicas, replicas], maxUnavailable, scaling: "none" },
         budget: { maxUnavailable: allowed },
         first: undefined,
-        events: pods.map((pod) => ({ what: "fail", zone: 1, pod, sickness: "limping" })),
+        events: pods.map((pod) => ({ what: "fail", zone: 1, pod, ailment: "limping" })),
         cure: { reverts: false, deploys: true, from: 0, apart: 0 },
         pace: [0],
       });

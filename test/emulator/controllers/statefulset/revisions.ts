@@ -46,10 +46,22 @@ export function syncRevisions(
   return { current: current ?? update, update, changes: [{ verb: "create", resource: REVISIONS, object }] };
 }
 
+interface Content {
+  readonly data: object;
+  readonly hash: string;
+}
+
+/** Templates of stored objects never change: each is hashed once. */
+const contents = new WeakMap<object, Content>();
+
 /** What the revision of a template holds, and the hash that its name ends with. */
-function revisionOf<T extends object>(template: T) {
+function revisionOf(template: object): Content {
+  const known = contents.get(template);
+  if (known) return known;
   const data = { spec: { template: { ...template, $patch: "replace" } } };
-  return { data, hash: hashOf(JSON.stringify(data, sortKeys)) };
+  const content = { data, hash: hashOf(JSON.stringify(data, sortKeys)) };
+  contents.set(template, content);
+  return content;
 }
 
 /**
