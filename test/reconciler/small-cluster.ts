@@ -62,6 +62,8 @@ export type SmallCluster = ReturnType<typeof createSmallCluster>;
 
 export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z")) {
   let now = startAt;
+  /** A quota lets the controllers create no more pods. */
+  let isFull = false;
   const store = createStore({ now: () => now, after: () => () => {} }, 100);
   const memories = new Map<string, PodMemory>();
   /** UIDs of pods that have been Ready. */
@@ -96,7 +98,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
   const sync = (name: string): boolean =>
     wrote(() => {
       const revision = (one: string) => store.get(REVISIONS, NAMESPACE, one) as Revision | undefined;
-      apply(store, syncSet({ set: set(name), pods: podsOf(name), revision, now }));
+      apply(store, syncSet({ set: set(name), pods: podsOf(name), revision, now, ...(isFull && { room: 0 }) }));
     });
 
   /** The scheduler and the kubelet of a pod take one step. */
@@ -131,6 +133,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
   return {
     store,
     now: () => now,
+    limitPods: (full: boolean): void => void (isFull = full),
     elapse: (ms: number): void => void (now += ms),
     set,
     sets,

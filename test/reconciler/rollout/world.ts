@@ -18,6 +18,8 @@ export const HAPPENINGS = [
   "revert",
   "pause",
   "resume",
+  "fill",
+  "free",
 ] as const;
 export type Happening = (typeof HAPPENINGS)[number];
 
@@ -55,6 +57,9 @@ export function happen(what: Happening, cluster: SmallCluster, in_: StatefulSet,
     deploy: () => deploy(cluster, (template) => template + 1),
     revert: () => deploy(cluster, (template) => Math.max(0, template - 1)),
     pause: () => cluster.annotate(name, { [PAUSED]: "true" }),
+    // A quota of the namespace lets the controllers create no pods, or some again.
+    fill: () => cluster.limitPods(true),
+    free: () => cluster.limitPods(false),
     resume: () => cluster.annotate(name, { [PAUSED]: undefined }),
   };
   moves[what]();
@@ -85,6 +90,7 @@ export function carryOut(decision: RolloutDecision, cluster: SmallCluster): void
  * Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged.
  */
 export function calmDown(cluster: SmallCluster): void {
+  cluster.limitPods(false);
   for (const { metadata } of cluster.store.list("pods"))
     if (cluster.lifeOf(cluster.pod(metadata.name)) === "failed") cluster.ail(metadata.name, "ready");
   cluster.settle();

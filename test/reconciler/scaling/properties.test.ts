@@ -19,7 +19,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
   const over = new AbortController();
   const notifier = createPodNotifier({
     http: podHttp,
-    clock: { monotonic: () => world.now },
+    clock: { monotonic: () => world.cluster.now() },
     onNote: () => {},
     signal: over.signal,
   });
@@ -28,7 +28,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
     context: {
       cluster,
       fence: { write },
-      clock: { now: () => world.now, monotonic: () => 0, sleep: async () => {} },
+      clock: { now: () => world.cluster.now(), monotonic: () => 0, sleep: async () => {} },
       stop: new AbortController().signal,
     },
     namespaces: ["test"],

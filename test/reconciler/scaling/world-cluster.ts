@@ -1,12 +1,11 @@
 /**
  * The world behind the Kubernetes port and behind HTTP to pods of one reconciler process: calls may fail in every way.
  */
-import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { hasCode, RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { podObject, selectedBeside, selects, statefulSetObject } from "../builders.ts";
-import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
+import { portOf, type Carry, type Deed } from "../store-port.ts";
+import { lose, scaleTo, TEMPLATES, type World } from "./world.ts";
 
 /** The outcome of a call. A late one takes effect after its caller has given up. */
 export const FATES = ["well", "lostBefore", "lostAfter", "late", "refused", "leaseLost"] as const;
@@ -30,12 +29,6 @@ export interface Process {
   readonly end: () => void;
 }
 
-type Fields = {
-  metadata?: { resourceVersion?: string; annotations?: Record<string, string> };
-  spec?: { replicas: number };
-  status?: object;
-};
-
 /**
  * A process that dies after `callsToLive` calls; `fates` are those of its first calls in order; later calls succeed, a
  * downscale by `shrinkFate`.
@@ -44,6 +37,7 @@ export function startProcess(
   world: World,
   options: { callsToLive: number; fates: readonly Fate[]; shrinkFate: Fate; reached: Reached },
 ): Process {
+  const { cluster: small } = world;
   const { fates, shrinkFate, reached } = options;
   let { callsToLive } = options;
   let calls = 0;
@@ -78,75 +72,32 @@ export function startProcess(
     throw new Killed();
   }
 
-  function listOf(items: unknown[]): { items: unknown[]; resourceVersion: string } {
-    return { items: structuredClone(items), resourceVersion: String(world.version++) };
-  }
-
-  function changeZone({ name }: Ref, { metadata, spec, status }: Fields): SimulatedZone {
-    const zone = zoneNamed(world, name);
-    if (metadata?.resourceVersion !== String(zone.version)) throw new RolloutError("Conflict", "changed");
-    if (spec) {
-      if (spec.replicas < zone.replicas) reached.shrunk++;
-      scaleTo(world, zone, spec.replicas);
-      Object.assign(zone.annotations, metadata.annotations);
+  /** The world judges what takes effect. */
+  function judged<T>({ verb, name, body }: Deed, effect: () => T): T {
+    const to = (body as { readonly spec?: { readonly replicas?: number } } | undefined)?.spec?.replicas;
+    const pod = verb === "remove" ? small.pod(name) : undefined;
+    const set = verb === "change" ? small.set(name) : undefined;
+    const result = effect();
+    if (pod) reached.deleted++;
+    if (pod) lose(world, pod);
+    if (set && to !== undefined) {
+      if (to < (set.spec.replicas ?? 0)) reached.shrunk++;
+      scaleTo(world, set, to);
     }
-    if (status) Object.assign(zone, { current: zone.status.update, version: zone.version + 1 });
-    return zone;
+    return result;
   }
 
-  function removePod({ name, preconditions: { uid, resourceVersion } }: Removal): string {
-    const at = name.lastIndexOf("-");
-    const zone = zoneNamed(world, name.slice(0, at));
-    const pod = zone.pods.get(Number(name.slice(at + 1)));
-    if (pod?.uid !== uid || String(pod.version) !== resourceVersion) throw new RolloutError("Conflict", "changed");
-    reached.deleted++;
-    lose(world, zone, Number(name.slice(at + 1)), pod);
-    return "";
-  }
-
-  function getObject(plural: string): object {
-    if (plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
-    if (plural !== "leases") return { spec: { replicas: world.reference }, status: {} };
-    return structuredClone(world.lease) ?? absentLease();
-  }
-
-  function writeLease(body: Lease): Lease {
-    if (world.lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion)
-      throw new RolloutError("Conflict", "changed");
-    world.lease = {
-      ...structuredClone(body),
-      metadata: { ...body.metadata, resourceVersion: String(++world.version) },
-    };
-    return world.lease;
-  }
-
-  const cluster: Pick<Cluster, "get" | "create" | "replace" | "patch" | "change" | "discover" | "list" | "remove"> = {
-    list: async function* ({ plural }: { readonly plural: string }, { labelSelector = "" }: Query) {
-      if (plural === "statefulsets") yield await call(() => listOf(world.zones.map(asStatefulSet)));
-      else yield await call(() => listOf(world.zones.flatMap(podsOf).filter(selects(labelSelector))));
-    } as Cluster["list"],
-    get: (async ({ plural }: { plural: string }) => call(() => getObject(plural))) as Cluster["get"],
-    create: ((_resource: unknown, { body }: { body: Lease }) =>
-      call(() => writeLease(body), true)) as Cluster["create"],
-    replace: ((_resource: unknown, { body }: { body: Lease }) =>
-      call(() => writeLease(body), true)) as Cluster["replace"],
-    discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
-    patch: (resource, patch) =>
-      call(() => (resource.plural === "statefulsets" ? (changeZone(patch, patch.body as Fields), "") : ""), true),
-    change: (async (_resource: unknown, patch: Patch) => {
-      const body = patch.body as Fields;
-      const shrinks = (body.spec?.replicas ?? 0) < zoneNamed(world, patch.name).replicas;
-      return await call(() => asStatefulSet(changeZone(patch, body)), true, shrinks ? shrinkFate : "well").catch(
-        (error: unknown) => {
-          if (shrinks && hasCode(error, "Timeout", "Unreachable")) reached.shrinkUnanswered++;
-          throw error;
-        },
-      );
-    }) as Cluster["change"],
-    remove: (_resource, removal) => call(() => removePod(removal), true),
+  const carry: Carry = async (deed, effect) => {
+    const { replicas = Infinity } = (deed.body as { readonly spec?: { readonly replicas?: number } })?.spec ?? {};
+    const shrinks = deed.verb === "change" && replicas < (small.set(deed.name).spec.replicas ?? 0);
+    const isWrite = !["list", "get", "discover"].includes(deed.verb);
+    try {
+      return await call(() => judged(deed, effect), isWrite, shrinks ? shrinkFate : "well");
+    } catch (error) {
+      if (shrinks && hasCode(error, "Timeout", "Unreachable")) reached.shrinkUnanswered++;
+      throw error;
+    }
   };
-
-  const podHttp: PodHttp = { send: (method, url) => call(() => answerOf(world, method, url)) };
 
   const write = (): object => {
     if (!leaseLost) return {};
@@ -161,68 +112,25 @@ export function startProcess(
       } catch {}
     }
   }
-  return { cluster: cluster as Cluster, podHttp, write, end };
-}
-
-function absentLease(): never {
-  throw new RolloutError("NotFound", "no Lease");
-}
-
-/** A pod that answers by the world's `podMood`; some pods do not answer although they got the request. */
-function answerOf(world: World, method: string, url: string): { status: number; body: string } {
-  const { name = "", ordinal = "" } = /\/\/(?<name>.+zone-[a-c])-(?<ordinal>\d+)\./.exec(url)?.groups ?? {};
-  const pod = zoneNamed(world, name).pods.get(Number(ordinal));
-  const mood = (world.podMood * 7 + Number(ordinal) * 3) % 11;
-  if (mood === 0 || !pod) throw new RolloutError("Unreachable", "refused");
-  if (mood === 1) return { status: 500, body: "" };
-  if (method === "DELETE") delete pod.preparedAt;
-  else pod.preparedAt ??= world.now;
-  if (mood === 2) throw new RolloutError("Timeout", "no answer, but it was heard");
-  if (mood === 3) return { status: 200, body: "what?" };
-  return { status: 200, body: JSON.stringify({ timestamp: Math.ceil((pod.preparedAt ?? 0) / 1000) }) };
-}
-
-function asStatefulSet({
-  name,
-  replicas,
-  version,
-  annotations,
-  template,
-  current,
-  observed,
-  status,
-}: SimulatedZone): StatefulSet {
-  const object = statefulSetObject({
-    name,
-    replicas,
-    annotations: { ...annotations },
-    selected: selectedBeside(name),
-    labels: { "grafana.com/min-time-between-zones-downscale": "12h" },
-    statusReplicas: status.replicas,
-    statusReady: status.ready,
-    currentRevision: `r${current}`,
-    updateRevision: `r${observed ? template : status.update}`,
-    generation: 2,
-    observedGeneration: observed ? 2 : 1,
-  });
   return {
-    ...object,
-    metadata: { ...object.metadata, resourceVersion: String(version) },
-    status: { ...object.status, replicas: status.replicas, updatedReplicas: status.updated },
+    cluster: portOf(small.store, carry, { discovered: [TEMPLATES] }),
+    podHttp: { send: (method, url) => call(() => answerOf(world, method, url)) },
+    write,
+    end,
   };
 }
 
-function podsOf({ name, pods }: SimulatedZone): PodObject[] {
-  return [...pods].map(([ordinal, { uid, version, revision, state }]) => {
-    const ready = state === "ready" || state === "terminating";
-    const traits = {
-      revision: `r${revision}`,
-      ready,
-      terminating: state === "terminating",
-      ...(state === "failed" && { restarts: 1 }),
-    };
-    const object = podObject(name, ordinal, traits);
-    const labels = { ...object.metadata?.labels, ...selectedBeside(name) };
-    return { ...object, metadata: { ...object.metadata, labels, uid, resourceVersion: String(version) } };
-  });
+/** A pod that answers by the world's `podMood`; some pods do not answer although they got the request. */
+function answerOf({ cluster, podMood, preparedAt }: World, method: string, url: string) {
+  const { name = "" } = /\/\/(?<name>.+zone-[a-c]-\d+)\./.exec(url)?.groups ?? {};
+  const pod = cluster.pod(name);
+  const mood = (podMood * 7 + Number(name.split("-").at(-1)) * 3) % 11;
+  if (mood === 0 || !pod) throw new RolloutError("Unreachable", "refused");
+  if (mood === 1) return { status: 500, body: "" };
+  const { uid } = pod.metadata;
+  if (method === "DELETE") preparedAt.delete(uid);
+  else if (!preparedAt.has(uid)) preparedAt.set(uid, cluster.now());
+  if (mood === 2) throw new RolloutError("Timeout", "no answer, but it was heard");
+  if (mood === 3) return { status: 200, body: "what?" };
+  return { status: 200, body: JSON.stringify({ timestamp: Math.ceil((preparedAt.get(uid) ?? 0) / 1000) }) };
 }
