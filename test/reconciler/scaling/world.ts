@@ -45,6 +45,8 @@ const CHANGES = {
   stumble: ({ cluster }, zone, by) => {
     const name = `${zone}-${by % 7}`;
     const life = cluster.lifeOf(cluster.pod(name));
+    // Longer than a kubelet's first report takes: it was Ready in between.
+    cluster.elapse(20_000);
     if (life === "ready") cluster.ail(name, "failed");
     else if (life === "failed") cluster.ail(name, "ready");
   },
@@ -53,11 +55,7 @@ const CHANGES = {
 export type Happening = keyof typeof CHANGES;
 export const HAPPENING_NAMES = Object.keys(CHANGES) as Happening[];
 
-/** Longer than a kubelet's first report takes: what turns later than that was Ready in between. */
-const STEP_MS = 20_000;
-
 export function happen(world: World, what: Happening, by: number): void {
-  world.cluster.elapse(STEP_MS);
   CHANGES[what](world, NAMES[by % NAMES.length] ?? "", by);
 }
 
