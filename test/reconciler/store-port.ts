@@ -49,7 +49,7 @@ export function portOf(store: Store, carry: Carry, options: PortOptions = {}): C
     if (isStatus && !keepsStatus && resource.group.includes(".")) return current;
     const { status, ...rest } = isStatus ? current : next;
     const kept = isStatus ? next["status"] : (dig(current, "status") ?? status);
-    const object = put({ ...rest, kind: current.kind, apiVersion: current.apiVersion } as Draft, ["status"], kept);
+    const object = put({ ...rest, kind: current.kind, apiVersion: current.apiVersion }, ["status"], kept);
     return store.update(
       keyOf(resource),
       object,
