@@ -142,6 +142,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
     sync,
     run,
     runOut,
+    runAll: (): void => store.list("pods", NAMESPACE).forEach(({ metadata }) => runOut(metadata.name)),
     /** Everything that the controllers and kubelets can do now. */
     settle(): void {
       for (let changed = true; changed;) {
@@ -183,6 +184,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
       runOut(name);
     },
     annotatePod,
+    merge,
 
     remove: (name: string): void => void store.remove("pods", NAMESPACE, name),
 

@@ -5,11 +5,9 @@ import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
 import { OLD, NEW, rolling, snapshot, type Scene, type SetTraits } from "./builders.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
-import { runKubelets, sync } from "./world-controllers.ts";
-import type { SimulatedPod, World } from "./world-state.ts";
-import { createWorld, happen } from "./world.ts";
+import { createWorld, happen, numberOf, runKubelets, setOf, sync, type World } from "./world.ts";
 
-type Crashes = (pod: SimulatedPod, index: number) => boolean;
+type Crashes = (revision: number, index: number) => boolean;
 
 function tick(world: World): void {
   for (let step = 0; step < 10; step++) {
@@ -17,7 +15,7 @@ function tick(world: World): void {
     const first = decidePhased(observe(world));
     const decision = first.action === "check" ? decidePhased(observe(world, ask(world))) : first;
     carryOut(decision, world, read);
-    if (decision.action === "report" && (decision.dueAt ?? Infinity) > world.now) return;
+    if (decision.action === "report" && (decision.dueAt ?? Infinity) > world.cluster.now()) return;
   }
 }
 
@@ -27,27 +25,26 @@ function play(world: World, crashes: Crashes, rounds = 60): void {
     tick(world);
     sync(world);
     runKubelets(world);
-    for (const [index, pod] of world.set.pods)
-      if (pod.phase !== "terminating" && crashes(pod, index)) pod.phase = "broken";
+    for (const [index, pod] of setOf(world).pods)
+      if (crashes(numberOf(pod), index)) world.cluster.ail(pod.metadata.name, "crashing");
     sync(world);
     tick(world);
-    world.now += 10_000;
+    world.cluster.elapse(10_000);
   }
 }
 
-const endOf = ({ set, rollout }: World) => [
-  rollout.status?.phase,
-  ...[...set.pods]
-    .toSorted(([a], [b]) => a - b)
-    .map(([index, { revision, phase }]) => `${index} r${revision} ${phase}`),
+const endOf = (world: World) => [
+  world.rollout.status?.phase,
+  ...[...setOf(world).pods].map(([index, pod]) => `${index} r${numberOf(pod)} ${world.cluster.lifeOf(pod)}`),
 ];
 
 for (const ordered of [true, false]) {
   const policy = ordered ? "OrderedReady" : "Parallel";
   it(`a template that mends a StatefulSet none of whose pods has ever come up reaches all of them (${policy})`, () => {
     const world = createWorld({ replicas: 3, ordered, guarded: true });
-    world.set.pods.clear();
-    const crashes: Crashes = ({ revision }) => revision === 0;
+    for (const { metadata } of setOf(world).pods.values()) world.cluster.remove(metadata.name);
+    world.cluster.runAll();
+    const crashes: Crashes = (revision) => revision === 0;
     play(world, crashes, 5);
     happen("deploy", world, 0);
     play(world, crashes);
@@ -61,7 +58,7 @@ for (const ordered of [true, false]) {
     play(world, () => false, 5);
     assert.deepEqual(endOf(world), ["Rolling", "0 r0 ready", "1 r0 ready", "2 r1 ready"]);
     for (let more = 0; more < 2; more++) happen("scaleUp", world, 0);
-    play(world, ({ revision }, index) => revision === 0 && index > 2, 90);
+    play(world, (revision, index) => revision === 0 && index > 2, 90);
     assert.deepEqual(endOf(world), ["Updated", ...[0, 1, 2, 3, 4].map((index) => `${index} r1 ready`)]);
   });
 }

@@ -6,10 +6,19 @@ import { decidePhased, targetNeedsPods } from "../../../reconciler/phased/decide
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameJson } from "../../../infra/json.ts";
 import { least, runs } from "../../runs.ts";
-import { createWorld, happen, HAPPENINGS, THRESHOLD } from "./world.ts";
-import type { World } from "./world-state.ts";
+import {
+  createWorld,
+  happen,
+  HAPPENINGS,
+  heal,
+  numberOf,
+  releaseKey,
+  setOf,
+  THRESHOLD,
+  type SetFacts,
+  type World,
+} from "./world.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
-import { heal, releaseKey } from "./world-controllers.ts";
 
 /** So often that rollouts, reverts and broken pods meet; any other change is rarer. */
 const often = fc.constantFrom(
@@ -67,7 +76,7 @@ type OnWrite = (decision: PhasedDecision, read: Read) => void;
  * there.
  */
 function freedFrom(decision: PhasedDecision, world: World): number {
-  const { partition } = world.set;
+  const { partition } = setOf(world);
   if (decision.action === "claim") return partition;
   if (decision.action === "releasePod") return partition;
   if (decision.action !== "setPartition") return Infinity;
@@ -76,7 +85,10 @@ function freedFrom(decision: PhasedDecision, world: World): number {
 
 const MAX_PODS = 6;
 
-const keyOf = ({ set }: World): string => `${set.uid} r${set.status.update} ${Math.min(set.partition, set.replicas)}`;
+function keyOf(world: World): string {
+  const { uid, update, partition, replicas } = setOf(world);
+  return `${uid} r${update} ${Math.min(partition, replicas)}`;
+}
 
 function play(world: World, steps: readonly Step[], onWrite: OnWrite = () => {}): void {
   const witness: Witness = { key: keyOf(world), verdicts: [] };
@@ -93,7 +105,7 @@ function decide(world: World): { decision: PhasedDecision; verdict?: CheckVerdic
   if (decision.action !== "check") return { decision };
   const answer = ask(world);
   const verdict = judgeAnswer(snapshot.rollout.check, answer);
-  return { decision: decidePhased({ ...snapshot, answer: { ...answer, at: world.now } }), verdict };
+  return { decision: decidePhased({ ...snapshot, answer: { ...answer, at: world.cluster.now() } }), verdict };
 }
 
 interface Recording {
@@ -111,7 +123,7 @@ function tickOnce(
   const { decision, verdict } = decide(world);
   const asked = { skipCheck: world.rollout.skipCheck, paused: world.rollout.paused };
   for (const { what, at } of meanwhile) happen(what, world, at);
-  const { partition } = world.set;
+  const { partition } = setOf(world);
   if (dies || !carryOut(decision, world, read)) return;
   // An answer that was not stored died with its process.
   if (verdict && witness.key !== key) Object.assign(witness, { key, verdicts: [] });
@@ -130,10 +142,9 @@ const LEAST = {
 };
 
 /** How many pods of these indexes are still to be replaced. */
-const staleBetween = (from: number, to: number, { set }: World): number =>
-  [...set.pods].filter(
-    ([index, pod]) => index >= from && index < Math.min(to, set.replicas) && pod.revision !== set.status.update,
-  ).length;
+const staleBetween = (from: number, to: number, { pods, replicas, update }: SetFacts): number =>
+  [...pods].filter(([index, pod]) => index >= from && index < Math.min(to, replicas) && numberOf(pod) !== update)
+    .length;
 
 describe("over random histories of a StatefulSet, its users and Prometheus", () => {
   it("S21 whatever users write, and whenever the process dies: the StatefulSet controller replaces no pod that no decision has released, and adds none before the first is", () => {
@@ -152,8 +163,10 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
         };
         play(world, steps, (decision) => {
           check();
-          for (let index = freedFrom(decision, world); index < MAX_PODS; index++) freed.add(releaseKey(world, index));
-          if (freedFrom(decision, world) < world.set.replicas) begun.add(templateOf(releaseKey(world, 0)));
+          const set = setOf(world);
+          const from = freedFrom(decision, world);
+          for (let index = from; index < MAX_PODS; index++) freed.add(releaseKey(set, index));
+          if (from < set.replicas) begun.add(templateOf(releaseKey(set, 0)));
         });
         check();
         replaced += world.replaced.length;
@@ -169,23 +182,23 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
       fc.property(history, ({ steps, ...traits }) => {
         const world = createWorld(traits);
         play(world, steps, (decision, { key, verdicts, partition: before, skipCheck, paused }) => {
-          const { set } = world;
+          const set = setOf(world);
           const kind = decision.action === "setPartition" ? decision.reason : decision.action;
           reached[kind] = (reached[kind] ?? 0) + 1;
           if (set.partition >= before) return;
           switch (kind as string) {
             case "releasePod":
-              assert.equal(staleBetween(set.partition + 1, before, world), 0, "the next one");
-              assert.equal(key, `${set.uid} r${set.status.update} ${Math.min(before, set.replicas)}`);
+              assert.equal(staleBetween(set.partition + 1, before, set), 0, "the next one");
+              assert.equal(key, `${set.uid} r${set.update} ${Math.min(before, set.replicas)}`);
               assert.deepEqual(
                 verdicts.slice(-THRESHOLD),
                 Array.from({ length: THRESHOLD }, () => "Success"),
               );
-              assert.ok(!paused && !skipCheck && set.strategy === "RollingUpdate");
+              assert.ok(!paused && !skipCheck && set.rolls);
               return;
             case "RollBack":
-              assert.equal(set.status.current, set.status.update, "only pods of a template that was reverted");
-              return assert.ok(staleBetween(set.partition, Infinity, world) <= 1, "one at a time");
+              assert.equal(set.current, set.update, "only pods of a template that was reverted");
+              return assert.ok(staleBetween(set.partition, Infinity, set) <= 1, "one at a time");
             case "Suspend":
               return assert.ok(skipCheck);
             case "Guard":
@@ -215,24 +228,24 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
             isSameJson(decision.status, observe(world).rollout.status)
           );
         };
-        const most = 60 * (world.set.replicas + 3);
+        const most = 60 * (setOf(world).replicas + 3);
         for (let turn = 0; !isDone(); turn++) {
           assert.ok(
             turn < most,
-            `after ${turn} turns: ${JSON.stringify(decide(world).decision)} ${JSON.stringify(world.set)} ${JSON.stringify([...world.set.pods])}`,
+            `after ${turn} turns: ${JSON.stringify(decide(world).decision)} ${JSON.stringify(setOf(world))}`,
           );
           const read = versionsOf(world);
           carryOut(decide(world).decision, world, read);
           heal(world);
           happen("advance", world, 0);
         }
-        for (let turn = 0; turn <= 2 * world.set.replicas; turn++) {
+        for (let turn = 0; turn <= 2 * setOf(world).replicas; turn++) {
           happen("kubelets", world, 0);
           happen("sync", world, 0);
         }
-        const { set } = world;
+        const set = setOf(world);
         assert.equal(set.partition, set.replicas);
-        assert.ok([...set.pods.values()].every(({ revision }) => revision === set.template));
+        assert.ok([...set.pods.values()].every((pod) => numberOf(pod) === set.template));
         const { rollout, target } = observe(world);
         assert.ok(target && !targetNeedsPods({ rollout, target }));
       }),

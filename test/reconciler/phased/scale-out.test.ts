@@ -8,8 +8,7 @@ import fc from "fast-check";
 import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { runs } from "../../runs.ts";
-import { createWorld, happen, type Happening } from "./world.ts";
-import type { World } from "./world-state.ts";
+import { createWorld, happen, numberOf, setOf, type Happening, type World } from "./world.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
 
 function tick(world: World): PhasedDecision {
@@ -17,7 +16,9 @@ function tick(world: World): PhasedDecision {
   const snapshot = observe(world);
   const first = decidePhased(snapshot);
   const decision =
-    first.action === "check" ? decidePhased({ ...snapshot, answer: { ...ask(world), at: world.now } }) : first;
+    first.action === "check"
+      ? decidePhased({ ...snapshot, answer: { ...ask(world), at: world.cluster.now() } })
+      : first;
   carryOut(decision, world, read);
   return decision;
 }
@@ -48,8 +49,16 @@ const history = fc.record({
 const play = (world: World, steps: readonly (Happening | "tick")[]): void =>
   steps.forEach((what) => (what === "tick" ? tick(world) : happen(what, world, 0)));
 
-const updated = ({ set }: World): number =>
-  [...set.pods.values()].filter(({ revision }) => revision === set.template).length;
+function updated(world: World): number {
+  const { pods, template } = setOf(world);
+  return [...pods.values()].filter((pod) => numberOf(pod) === template).length;
+}
+
+/** Every step has passed, or the rollout is over. */
+function isOver(world: World): boolean {
+  const { partition, current, template } = setOf(world);
+  return partition === 0 || current === template;
+}
 
 function adopted(traits: Parameters<typeof createWorld>[0]): World {
   const world = createWorld({ ...traits, guarded: true });
@@ -77,13 +86,13 @@ it("while no check has succeeded, no pod has the latest template, however it is 
 function finish(world: World): string[] {
   const replaced: string[] = [];
   for (const what of ["clear", "rollingUpdate"] as const) happen(what, world, 0);
-  for (let turn = 0; turn < 60 * (world.set.replicas + 3); turn++) {
+  for (let turn = 0; turn < 60 * (setOf(world).replicas + 3); turn++) {
     const decision = tick(world);
     if (decision.action === "replacePod") replaced.push(decision.pod.name);
     if (decision.action === "report" && decision.status.phase === "Updated") return replaced;
     happen("advance", world, 0);
   }
-  assert.fail(`never complete: ${JSON.stringify(world.set)} ${JSON.stringify([...world.set.pods])} ${replaced.join()}`);
+  assert.fail(`never complete: ${JSON.stringify(setOf(world))} ${replaced.join()}`);
 }
 
 for (const ordered of [true, false])
@@ -128,18 +137,17 @@ it("once the checks fail and the scaling ends, as many pods have the latest temp
       const world = adopted(traits);
       happen(deploy, world, 0);
       const released = runOn(world, quietFor);
-      // Every step has passed, or the rollout is over.
-      if (world.set.partition === 0 || world.set.status.current === world.set.template) return;
+      if (isOver(world)) return;
       world.prometheus = "firing";
       // A success that is stored releases its pod.
       const late = runOn(world, 8);
-      if (world.set.partition === 0 || world.set.status.current === world.set.template) return;
+      if (isOver(world)) return;
       play(world, during);
       const later = runOn(world, 60);
       assert.equal(later, 0);
       assert.ok(
         updated(world) <= released + late,
-        `${updated(world)} pods, and ${released + late} steps: ${JSON.stringify(world.set)}`,
+        `${updated(world)} pods, and ${released + late} steps: ${JSON.stringify(setOf(world))}`,
       );
     }),
     { numRuns: runs(1000) },

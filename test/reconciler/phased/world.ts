@@ -1,60 +1,138 @@
 /**
- * A model of one StatefulSet with its controller and kubelets, of its PhasedRollout and of Prometheus, for the
- * properties of a phased rollout.
+ * One StatefulSet on a small cluster, its PhasedRollout and Prometheus, for the properties of a phased rollout.
  */
 import { keepPartition, type ReleaseFields } from "../../../functions/phased/keep-partition.ts";
+import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
+import type { PhasedStatus } from "../../../reconciler/phased/status.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
+import { STATEFUL_SETS, type Pod, type StatefulSet } from "../../emulator/controllers/objects.ts";
+import { REVISIONS } from "../../emulator/controllers/statefulset/revisions.ts";
+import { dig, put } from "../../emulator/objects.ts";
+import { createSmallCluster, imageOf, NAMESPACE, ordinalOf, type SmallCluster } from "../small-cluster.ts";
 import { NOW } from "./builders.ts";
-import { runKubelets, sync } from "./world-controllers.ts";
-import type { SimulatedPod, World } from "./world-state.ts";
 
 export const THRESHOLD = 2;
 
-export function createWorld({
-  replicas,
-  ordered,
-  maxUnavailable = 1,
-  finalCheck = false,
-  guarded = false,
-}: {
-  replicas: number;
-  ordered: boolean;
-  maxUnavailable?: number;
-  finalCheck?: boolean;
-  guarded?: boolean;
-}): World {
-  const pods = new Map(
-    Array.from({ length: replicas }, (_, i): [number, SimulatedPod] => [i, { revision: 0, phase: "ready" }]),
-  );
-  const status = { observed: 1, current: 0, update: 0, updated: replicas, available: replicas, replicas };
-  const set = {
-    uid: 1,
-    version: 1,
-    generation: 1,
-    ordered,
-    maxUnavailable,
-    replicas,
-    partition: 0,
-    template: 0,
-    strategy: "RollingUpdate" as const,
+export interface World {
+  readonly cluster: SmallCluster;
+  prometheus: "quiet" | "firing" | "down";
+  /** Writes of users pass the admission of StatefulSets (§16.9). */
+  readonly guarded: boolean;
+  /**
+   * The pods of the managed StatefulSet that its controller has replaced by another template than the current one, by
+   * `releaseKey`.
+   */
+  readonly replaced: string[];
+  /** Those that it has made by another template than the current one. */
+  readonly made: string[];
+  rollout: {
+    version: number;
+    generation: number;
+    skipCheck: boolean;
+    paused: boolean;
+    finalizer: boolean;
+    status: PhasedStatus | undefined;
+    finalCheck: boolean;
+  };
+}
+
+interface Traits {
+  readonly replicas: number;
+  readonly ordered: boolean;
+  /** `spec.updateStrategy.rollingUpdate.maxUnavailable`, with the feature MaxUnavailableStatefulSet. */
+  readonly maxUnavailable?: number;
+  readonly finalCheck?: boolean;
+  readonly guarded?: boolean;
+}
+
+export function createWorld({ replicas, ordered, maxUnavailable, finalCheck = false, guarded = false }: Traits): World {
+  const cluster = createSmallCluster(NOW);
+  cluster.addSet({ name: "db", group: "", replicas });
+  const labels = {};
+  cluster.store.update(STATEFUL_SETS, put(cluster.set("db"), ["metadata", "labels"], labels));
+  cluster.change("db", {
+    podManagementPolicy: ordered ? "OrderedReady" : "Parallel",
+    updateStrategy: {
+      type: "RollingUpdate",
+      rollingUpdate: { partition: 0, ...(maxUnavailable && { maxUnavailable }) },
+    },
+  });
+  cluster.settle();
+  const rollout = { version: 1, generation: 1, skipCheck: false, paused: false, finalizer: false, status: undefined };
+  return { cluster, prometheus: "quiet", guarded, replaced: [], made: [], rollout: { ...rollout, finalCheck } };
+}
+
+/** The StatefulSet in numbers: its templates and revisions are those of the images `app:0`, `app:1`... */
+export interface SetFacts {
+  readonly uid: string;
+  readonly version: string;
+  readonly replicas: number;
+  readonly partition: number;
+  readonly template: number;
+  readonly rolls: boolean;
+  readonly owner: string | undefined;
+  /** The revisions in its status. */
+  readonly current: number;
+  readonly update: number;
+  /** By their indexes. */
+  readonly pods: ReadonlyMap<number, Pod>;
+}
+
+export const numberOf = (from: Parameters<typeof imageOf>[0]): number => Number(imageOf(from).slice("app:".length));
+
+export function setOf({ cluster }: World): SetFacts {
+  const { metadata, spec, status } = cluster.set("db");
+  const revision = (name = ""): number => {
+    const template = dig(cluster.store.get(REVISIONS, NAMESPACE, name), "data", "spec", "template");
+    return template === undefined ? NaN : numberOf(template as StatefulSet["spec"]["template"]);
   };
   return {
-    now: NOW,
-    prometheus: "quiet",
-    guarded,
-    replaced: [],
-    made: [],
-    set: { ...set, owner: undefined, original: undefined, pods, status },
-    rollout: {
-      version: 1,
-      generation: 1,
-      skipCheck: false,
-      paused: false,
-      finalizer: false,
-      status: undefined,
-      finalCheck,
-    },
+    uid: metadata.uid,
+    version: metadata.resourceVersion,
+    replicas: spec.replicas ?? 0,
+    partition: spec.updateStrategy?.rollingUpdate?.partition ?? 0,
+    template: numberOf(spec.template),
+    rolls: spec.updateStrategy?.type === "RollingUpdate",
+    owner: metadata.annotations?.[ANNOTATIONS.phasedRollout],
+    current: revision(status?.currentRevision),
+    update: revision(status?.updateRevision),
+    pods: new Map(cluster.podsOf("db").map((pod) => [ordinalOf(pod), pod])),
   };
+}
+
+/** A pod of the StatefulSet, and the template that it gets. */
+export const releaseKey = ({ uid, template }: SetFacts, index: number): string => `${uid} r${template} ${index}`;
+
+/** One sync of the StatefulSet controller; notes the pods that it replaces and makes. */
+export function sync(world: World): void {
+  const before = setOf(world);
+  world.cluster.sync("db");
+  if (before.owner === undefined || !before.rolls) return;
+  const { current, pods } = setOf(world);
+  // The controller knows by its last status, and at first by the template, which revision is the current one.
+  const known = Number.isNaN(before.current) ? current : before.current;
+  const isTerminating = (pod: Pod | undefined): boolean => pod?.metadata.deletionTimestamp !== undefined;
+  for (let index = 0; index < before.replicas; index++) {
+    const [was, is] = [before.pods.get(index), pods.get(index)];
+    const isReplaced = was && !isTerminating(was) && (!is || isTerminating(is));
+    if (isReplaced && known !== before.template) world.replaced.push(releaseKey(before, index));
+    if (!was && is && numberOf(is) !== known) world.made.push(releaseKey(before, index));
+  }
+}
+
+export function runKubelets({ cluster }: World): void {
+  for (const { metadata } of cluster.podsOf("db")) {
+    if (cluster.lifeOf(cluster.pod(metadata.name)) === "failed") cluster.ail(metadata.name, "ready");
+    cluster.runOut(metadata.name);
+  }
+}
+
+/** Pods that are broken at a revision that is still wanted come up: nobody could roll out otherwise. */
+export function heal(world: World): void {
+  const { template, current, pods } = setOf(world);
+  for (const pod of pods.values())
+    if (world.cluster.lifeOf(pod) === "crashing" && [template, current].includes(numberOf(pod)))
+      world.cluster.ail(pod.metadata.name, "ready");
 }
 
 export const HAPPENINGS = [
@@ -89,22 +167,47 @@ export const HAPPENINGS = [
 ] as const;
 export type Happening = (typeof HAPPENINGS)[number];
 
+const ROLLING = ["spec", "updateStrategy", "rollingUpdate"];
+const UNCLAIMED = { [ANNOTATIONS.phasedRollout]: undefined, [ANNOTATIONS.originalPartition]: undefined };
+
+type Edit = (set: StatefulSet) => StatefulSet;
+
 /** One change by others; `at` picks a pod. */
 export function happen(what: Happening, world: World, at: number): void {
-  const { set, rollout } = world;
-  const pod = set.pods.get(at % Math.max(1, set.replicas));
-  const write = (edit: () => void): void => {
-    edit();
-    set.version++;
-    set.generation++;
+  const { cluster, rollout } = world;
+  const { replicas, partition, template, rolls } = setOf(world);
+  const name = `db-${at % Math.max(1, replicas)}`;
+  /** By a whole StatefulSet, which admission judges. */
+  const change = (edit: Edit): void => {
+    const before = cluster.set("db");
+    const after = edit(before);
+    const isClaimed = before.metadata.annotations?.[ANNOTATIONS.phasedRollout] !== undefined;
+    const kept = world.guarded && isClaimed ? keepPartition(fieldsOf(before), fieldsOf(after)) : undefined;
+    const { annotations } = before.metadata;
+    const corrected = put(put(after, [...ROLLING, "partition"], kept), ["metadata", "annotations"], annotations);
+    cluster.store.update(STATEFUL_SETS, kept === undefined ? after : corrected);
   };
-  const change = (edit: () => void): void => {
-    const [before, { owner, original }] = [fieldsOf(world), set];
-    write(edit);
-    const kept = world.guarded && owner !== undefined ? keepPartition(before, fieldsOf(world)) : undefined;
-    if (kept !== undefined) Object.assign(set, { partition: kept, owner, original });
-  };
-  const more = (): void => void (set.replicas = Math.min(6, set.replicas + 1));
+  const more: Edit = (set) => put(set, ["spec", "replicas"], Math.min(6, replicas + 1));
+  const deploy =
+    (number: number): Edit =>
+    (set) =>
+      put(
+        set,
+        ["spec", "template", "spec", "containers"],
+        [
+          { name: "c", image: `app:${number}` },
+          { name: "d", image: "sidecar:1" },
+        ],
+      );
+  const unclaim: Edit = (set) => put(set, ["metadata", "annotations"], cluster.merge(set, UNCLAIMED));
+  const part =
+    (to: number): Edit =>
+    (set) =>
+      put(set, [...ROLLING, "partition"], to);
+  const strategy =
+    (type: string): Edit =>
+    (set) =>
+      put(set, ["spec", "updateStrategy"], { ...set.spec.updateStrategy, type });
   const edit = (field: "skipCheck" | "paused", value: boolean): void => {
     rollout[field] = value;
     rollout.version++;
@@ -112,30 +215,25 @@ export function happen(what: Happening, world: World, at: number): void {
   };
   const moves: Record<Happening, () => void> = {
     advance: () => {
-      for (const what of ["sync", "kubelets", "sync", "wait"] as const) happen(what, world, 0);
+      for (const each of ["sync", "kubelets", "sync", "wait"] as const) happen(each, world, 0);
     },
     sync: () => sync(world),
     kubelets: () => runKubelets(world),
-    wait: () => void (world.now += 10_000),
-    deploy: () => change(() => set.template++),
-    revert: () => change(() => void (set.template = Math.max(0, set.template - 1))),
+    wait: () => cluster.elapse(10_000),
+    deploy: () => change(deploy(template + 1)),
+    revert: () => change(deploy(Math.max(0, template - 1))),
     // By the subresource, as kubectl scale and autoscalers do: admission sees no StatefulSet.
-    scaleUp: () => write(more),
-    scaleDown: () => write(() => void (set.replicas = Math.max(1, set.replicas - 1))),
+    scaleUp: () => cluster.change("db", { replicas: Math.min(6, replicas + 1) }),
+    scaleDown: () => cluster.change("db", { replicas: Math.max(1, replicas - 1) }),
     applyMore: () => change(more),
-    deployMore: () => change(() => (more(), set.template++)),
-    wipePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = 0)),
-    raisePartition: () =>
-      set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(HELD, set.partition + 1))),
-    lowerPartition: () =>
-      set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(set.partition, at))),
-    replace: () =>
-      change(() =>
-        Object.assign(set, { strategy: "RollingUpdate", partition: 0, owner: undefined, original: undefined }),
-      ),
-    unclaim: () => change(() => Object.assign(set, { owner: undefined, original: undefined })),
-    break: () => pod && pod.phase !== "terminating" && (pod.phase = "broken"),
-    stumble: () => pod?.phase === "ready" && (pod.phase = "starting"),
+    deployMore: () => change((set) => deploy(template + 1)(more(set))),
+    wipePartition: () => rolls && change(part(0)),
+    raisePartition: () => rolls && change(part(Math.min(HELD, partition + 1))),
+    lowerPartition: () => rolls && change(part(Math.min(partition, at))),
+    replace: () => change((set) => unclaim(part(0)(strategy("RollingUpdate")(set)))),
+    unclaim: () => change(unclaim),
+    break: () => cluster.ail(name, "crashing"),
+    stumble: () => cluster.lifeOf(cluster.pod(name)) === "ready" && cluster.ail(name, "failed"),
     fire: () => void (world.prometheus = "firing"),
     clear: () => void (world.prometheus = "quiet"),
     lose: () => void (world.prometheus = "down"),
@@ -143,29 +241,43 @@ export function happen(what: Happening, world: World, at: number): void {
     resume: () => edit("paused", false),
     suspend: () => edit("skipCheck", true),
     unsuspend: () => edit("skipCheck", false),
-    onDelete: () => change(() => Object.assign(set, { strategy: "OnDelete", partition: 0 })),
-    rollingUpdate: () => change(() => Object.assign(set, { strategy: "RollingUpdate" })),
-    recreate: () => recreate(world, { pods: new Map() }),
+    onDelete: () => change((set) => part(0)(strategy("OnDelete")(set))),
+    rollingUpdate: () => change(strategy("RollingUpdate")),
+    recreate: () => {
+      for (const pod of cluster.podsOf("db"))
+        cluster.store.remove("pods", NAMESPACE, pod.metadata.name, { gracePeriodSeconds: 0 });
+      recreate(world, (set) => set);
+    },
     // Beside the pods, with another template.
-    remake: () => recreate(world, { template: set.template + 1 }),
+    remake: () => {
+      for (const pod of cluster.podsOf("db"))
+        cluster.store.update("pods", put(pod, ["metadata", "ownerReferences"], undefined));
+      recreate(world, deploy(template + 1));
+    },
   };
   moves[what]();
 }
 
-function fieldsOf({ set: { template, replicas, strategy, partition } }: World): ReleaseFields {
-  return { template, replicas, firstOrdinal: 0, rolls: strategy === "RollingUpdate", partition };
-}
+const fieldsOf = ({ spec }: StatefulSet): ReleaseFields => ({
+  template: numberOf(spec.template),
+  replicas: spec.replicas ?? 0,
+  firstOrdinal: 0,
+  rolls: spec.updateStrategy?.type === "RollingUpdate",
+  partition: spec.updateStrategy?.rollingUpdate?.partition ?? 0,
+});
 
-function recreate({ set }: World, made: Partial<Pick<World["set"], "pods" | "template">>): void {
-  Object.assign(set, {
-    uid: set.uid + 1,
-    generation: 1,
-    version: set.version + 1,
-    partition: 0,
-    owner: undefined,
-    original: undefined,
-    strategy: "RollingUpdate",
-    ...made,
-  });
-  set.status = { observed: 0, current: set.template, update: set.template, updated: 0, available: 0, replicas: 0 };
+function recreate({ cluster }: World, edit: Edit): void {
+  const { metadata, spec } = cluster.set("db");
+  cluster.store.remove(STATEFUL_SETS, NAMESPACE, "db");
+  const { namespace, name } = metadata;
+  const { maxUnavailable } = spec.updateStrategy?.rollingUpdate ?? {};
+  const rollingUpdate = { partition: 0, ...(maxUnavailable !== undefined && { maxUnavailable }) };
+  const fresh = {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { namespace, name },
+    spec: { ...spec, updateStrategy: { type: "RollingUpdate", rollingUpdate } },
+    status: { replicas: 0 },
+  } as unknown as StatefulSet;
+  cluster.store.create(STATEFUL_SETS, edit(fresh));
 }

@@ -3,7 +3,8 @@
  * stateful_set_control.go):
  *   1. every ordinal in turn: failed -> delete, missing -> create
  *   2. pods beyond the ordinals: delete, highest first
- *   3. RollingUpdate: delete the highest outdated pod, once those above it are available
+ *   3. RollingUpdate: delete the highest outdated pod, once those above it are available; with `maxUnavailable`, which
+ *      only the feature MaxUnavailableStatefulSet stores, as many as may be unavailable
  * OrderedReady stops at the first unhealthy pod; Parallel does not wait in 1 and 2.
  */
 import { type Draft, put } from "../../objects.ts";
@@ -54,6 +55,15 @@ export function planSync(
 
   if (updateStrategy?.type === "OnDelete") return { create, remove, identify };
   const isOutdated = (pod: Pod): boolean => !isOf(update, pod);
+  const most = Number(updateStrategy?.rollingUpdate?.maxUnavailable ?? 1);
+  if (most > 1) {
+    const down = desired.filter((pod) => !isHealthy(pod)).length;
+    const outdated = desired
+      .slice(partition)
+      .filter((pod) => isOutdated(pod) && !isTerminating(pod) && !isMissing(pod));
+    remove.push(...outdated.toReversed().slice(0, Math.max(0, most - down)));
+    return { create, remove: [...new Set(remove)], identify };
+  }
   const next = desired.slice(partition).findLast((pod) => isOutdated(pod) || !isHealthy(pod));
   if (next && isOutdated(next) && !isTerminating(next) && !remove.includes(next)) remove.push(next);
   return { create, remove, identify };
