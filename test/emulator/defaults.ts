@@ -73,6 +73,15 @@ export function withDefaults(resource: string, object: Draft): Draft {
     filled[field] = { ...values, ...fieldsOf(object[field]) };
   if (resource === "namespaces")
     return put(filled, ["metadata", "labels", "kubernetes.io/metadata.name"], object.metadata.name);
+  // The API server drops what only the feature MaxUnavailableStatefulSet has.
+  if (resource === "statefulsets.apps" && dig(filled, ...MAX_UNAVAILABLE) !== undefined)
+    return withPodSpec(resource, put(filled, MAX_UNAVAILABLE, undefined));
+  return withPodSpec(resource, filled);
+}
+
+const MAX_UNAVAILABLE = ["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"];
+
+function withPodSpec(resource: string, filled: Draft): Draft {
   const path = POD_SPECS[resource];
   return path ? put(filled, path, withPodDefaults(dig(filled, ...path))) : filled;
 }

@@ -49,9 +49,10 @@ export const statefulSets: readonly Scenario[] = [
   {
     name: "RollingUpdate with a partition: pods are updated from the highest down to the partition, one at a time",
     run: async (stage) => {
+      // The API server drops maxUnavailable: its feature is off.
       const set = await createSet(stage, {
         replicas: 3,
-        spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
+        spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1, maxUnavailable: 2 } } },
       });
       await set.settled("created", 3);
       await set.change({ image: "app:2" });
