@@ -227,7 +227,7 @@ function merge({ metadata }: KubeObject, changes: Readonly<Record<string, string
   return Object.fromEntries(entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
 }
 
-const ownerOf = (pod: string): string => pod.replace(/-\d+$/, "");
+export const ownerOf = (pod: string): string => pod.replace(/-\d+$/, "");
 
 export const ordinalOf = ({ metadata }: KubeObject): number => Number(metadata.name.split("-").at(-1));
 

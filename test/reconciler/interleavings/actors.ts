@@ -49,7 +49,7 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
   const { world, stepper } = stage;
   const reserver = reserverOf(stage, actor, actor);
   const evictions = names.map(async (name) => {
-    const uid = world.pods.get(name)?.uid ?? "";
+    const uid = world.uidOf(name) ?? "";
     for (let i = 0; i < tries; i++) {
       const epoch = world.epoch();
       const deadlineAt = world.now() + TIMEOUT_MS;

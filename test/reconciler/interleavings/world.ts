@@ -1,21 +1,31 @@
 /**
- * A cluster as a value, for plays of every order: StatefulSets, pods, a budget and Leases behind the Kubernetes port.
- * Each call takes effect at one step; the API server's own part in an eviction, and the recreation of a pod after it,
- * are steps as well.
+ * A small cluster for plays of every order: StatefulSets, pods, a budget and Leases behind the Kubernetes port. Each
+ * call takes effect at one step; the API server's own part in an eviction, and the recreation of a pod after it, are
+ * steps as well.
  */
-import type { Cluster, Preconditions } from "../../../infra/kubernetes/cluster.ts";
-import { RolloutError } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
+import type { Pod } from "../../emulator/controllers/objects.ts";
+import type { Draft } from "../../emulator/objects.ts";
+import { budgetObject } from "../budget/builders.ts";
+import { selectedBeside } from "../builders.ts";
+import { createSmallCluster, ordinalOf, ownerOf, type Life } from "../small-cluster.ts";
+import { keyOf, type Deed } from "../store-port.ts";
 import { connectPort, type Fate } from "./port.ts";
-import { conflict, createServer, type Life } from "./server.ts";
 import type { Stepper } from "./stepper.ts";
 
 /** Longer than a reservation lasts. */
 const LONG_MS = 121_000;
 
+const START = Date.parse("2026-01-01T00:00:00Z");
+/** Longer than a kubelet's first report takes: what turns later than that was Ready in between. */
+const UP_MS = 20_000;
+const BUDGETS = keyOf(disruptionBudgets);
+
 /** How a pod fails and recovers by itself. */
-const STUMBLES: Partial<Record<Life["state"], Life["state"]>> = {
-  ready: "recovering",
-  recovering: "limping",
+const STUMBLES: Partial<Record<Life, "ready" | "failed" | "limping">> = {
+  ready: "failed",
+  failed: "limping",
   limping: "ready",
 };
 
@@ -39,7 +49,8 @@ export interface WorldOptions {
 }
 
 export interface World {
-  readonly pods: ReadonlyMap<string, Life>;
+  /** Of the pod of that name, if there is one. */
+  uidOf(name: string): string | undefined;
   /** The port of this process. */
   connect(actor: string): Cluster;
   /** Deletes the pod with this UID, as the API server does after an allowed eviction. */
@@ -64,95 +75,91 @@ export function createWorld(options: WorldOptions): World {
   const spec = options.spec as { maxUnavailable?: number; podNamePartitionRegex?: string };
   // A configured 0 stops evictions, but not the rollout, which has its own limit.
   const most = spec.maxUnavailable || Number(options.rollout?.["rollout-max-unavailable"] ?? 1);
-  const pods = new Map<string, Life>();
   const zones = Array.from({ length: options.zones }, (_, i) => `ingester-zone-${"abc".charAt(i)}`);
-  for (const zone of zones) {
-    for (let ordinal = 0; ordinal < options.replicas; ordinal++)
-      pods.set(`${zone}-${ordinal}`, {
-        zone,
-        ordinal,
-        uid: `u-${zone}-${ordinal}`,
-        version: 1,
-        state: "ready",
-        revision: "old",
-        served: true,
-        disrupted: false,
-      });
+  const cluster = createSmallCluster(START);
+  const { store } = cluster;
+  for (const name of zones) {
+    const selected = { "rollout-group": "ingester", ...selectedBeside(name) };
+    cluster.addSet({ name, replicas: options.replicas, annotations: options.rollout ?? {}, selected });
   }
-  let version = 1;
+  cluster.settle();
+  cluster.elapse(UP_MS);
+  for (const name of zones) {
+    cluster.changeTemplate(name, { image: "app:1" });
+    cluster.sync(name);
+  }
+  // Something was reserved before: no Lease is looked at then.
+  const status = options.keepsStatus === false ? {} : { status: { disruptedPods: {} } };
+  store.create(BUDGETS, { ...budgetObject(spec), ...status } as unknown as Draft);
+  /** Pods that we removed, and whose successors are not ready yet. */
+  const disrupted = new Set<string>();
   let now = 0;
   let epoch = 0;
   const violations: string[] = [];
   const deleted: string[] = [];
 
-  /** `isSurplus` for a pod beyond the replicas: its own zone's limit does not count it. */
-  function remove(name: string, life: Life, isSurplus = false): void {
-    if (life.state === "terminating" || life.state === "missing") return;
-    const others = [...pods.entries()].filter(([other, { disrupted }]) => disrupted && other !== name);
-    const isPeer = (other: Life): boolean => spec.podNamePartitionRegex === undefined || other.ordinal === life.ordinal;
-    const elsewhere = others.filter(([, other]) => other.zone !== life.zone && isPeer(other));
-    const here = others.filter(([, other]) => other.zone === life.zone);
-    const names = (list: typeof others): string => list.map(([other]) => other).join(", ");
-    if (elsewhere.length > 0) violations.push(`${name} deleted while ${names(elsewhere)} of another zone is down`);
+  /** Judges the removal of a pod; `isSurplus` for one beyond the replicas, which its own zone's limit does not count. */
+  function lose(pod: Pod, isSurplus = false): void {
+    const { name } = pod.metadata;
+    if (cluster.lifeOf(pod) === "terminating") return;
+    const zone = ownerOf(name);
+    const others = [...disrupted].filter((other) => other !== name);
+    const isPeer = (other: string): boolean =>
+      spec.podNamePartitionRegex === undefined || other.split("-").at(-1) === String(ordinalOf(pod));
+    const elsewhere = others.filter((other) => ownerOf(other) !== zone && isPeer(other));
+    const here = others.filter((other) => ownerOf(other) === zone);
+    if (elsewhere.length > 0) violations.push(`${name} deleted while ${elsewhere.join(", ")} of another zone is down`);
     if (!isSurplus && spec.podNamePartitionRegex === undefined && here.length >= most)
-      violations.push(`${name} deleted while ${names(here)} is down`);
+      violations.push(`${name} deleted while ${here.join(", ")} is down`);
     deleted.push(name);
-    Object.assign(life, { state: "terminating", disrupted: true, version: ++version });
-    if (isSurplus) void vanish(name, life);
-    else if (options.revives) void revive(name, life);
+    disrupted.add(name);
+    if (isSurplus) void vanish(name);
+    else if (options.revives) void revive(name);
   }
 
-  async function vanish(name: string, life: Life): Promise<void> {
+  async function vanish(name: string): Promise<void> {
     await stepper.step(`${name} is gone`, "cluster");
-    Object.assign(life, { state: "missing", disrupted: false });
+    cluster.runOut(name);
+    disrupted.delete(name);
   }
 
-  async function revive(name: string, life: Life): Promise<void> {
+  async function revive(name: string): Promise<void> {
     await stepper.step(`${name} is gone`, "cluster");
-    Object.assign(life, { state: "missing" });
+    cluster.runOut(name);
     await stepper.step(`${name} is made`, "cluster");
-    Object.assign(life, { state: "recovering", uid: `u${++version}`, version, revision: "new", served: false });
+    sync(ownerOf(name));
     await stepper.step(`${name} is ready`, "cluster");
-    Object.assign(life, { state: "ready", served: true, disrupted: false, version: ++version });
+    cluster.run(name);
+    cluster.elapse(UP_MS);
+    cluster.runOut(name);
+    cluster.elapse(UP_MS);
+    sync(ownerOf(name));
+    disrupted.delete(name);
   }
 
-  const shrunk = new Map<string, number>();
-  const server = createServer({
-    ...options,
-    pods,
-    zones,
-    replicasOf: (zone) => shrunk.get(zone) ?? options.replicas,
-    nextVersion: () => ++version,
-  });
+  /** The StatefulSet controller, which deletes pods beyond the replicas. */
+  function sync(zone: string): void {
+    const before = cluster.podsOf(zone);
+    cluster.sync(zone);
+    for (const pod of before) if (ordinalOf(pod) >= (cluster.set(zone).spec.replicas ?? 0)) lose(pod, true);
+  }
 
   /** Stores the replicas; the controller deletes the pods beyond them at a step of its own. */
   async function shrink(zone: string, to: number): Promise<void> {
-    shrunk.set(zone, Math.min(to, shrunk.get(zone) ?? options.replicas));
-    version++;
+    cluster.change(zone, { replicas: Math.min(to, cluster.set(zone).spec.replicas ?? 0) });
     await stepper.step(`the controller deletes pods of ${zone}`, "cluster");
-    for (const [name, life] of pods) if (life.zone === zone && life.ordinal >= to) remove(name, life, true);
+    sync(zone);
   }
 
-  /** Deletes the pod if its UID is the judged one. */
-  function removeIf(name: string, preconditions: Preconditions): string {
-    const life = pods.get(name);
-    if (!life || life.state === "missing") throw new RolloutError("NotFound", name);
-    if (life.uid !== preconditions.uid || String(life.version) !== preconditions.resourceVersion) throw conflict(name);
-    remove(name, life);
-    return String(life.version);
+  function judge<T>({ verb, plural, name }: Deed, effect: () => T): T {
+    const pod = verb === "remove" && plural === "pods" ? cluster.pod(name) : undefined;
+    const result = effect();
+    if (pod) lose(pod);
+    return result;
   }
 
   const reach = options.reach ?? (() => {});
-  const port = {
-    stepper,
-    server,
-    fate,
-    reach,
-    remove: removeIf,
-    unchanging: !options.revives,
-    epoch: () => epoch,
-    version: () => version,
-  };
+  const port = { ...options, store, fate, reach, judge, unchanging: !options.revives, epoch: () => epoch };
 
   /**
    * Enough time for every reservation to expire, every call and eviction to be given up, and every Lease to be lost.
@@ -163,7 +170,7 @@ export function createWorld(options: WorldOptions): World {
   }
 
   return {
-    pods,
+    uidOf: (name) => cluster.pod(name)?.metadata.uid,
     connect: (actor) => connectPort(actor, port),
     shrink,
     elapse,
@@ -173,13 +180,14 @@ export function createWorld(options: WorldOptions): World {
     violations,
     deleted,
     evict: (name, uid) => {
-      const life = pods.get(name);
-      if (life?.uid === uid) remove(name, life);
+      const pod = cluster.pod(name);
+      if (pod?.metadata.uid !== uid) return;
+      cluster.remove(name);
+      lose(pod);
     },
     stumble: (name) => {
-      const life = pods.get(name);
-      const next = life && !life.disrupted ? STUMBLES[life.state] : undefined;
-      if (life && next) Object.assign(life, { state: next, version: ++version });
+      const next = disrupted.has(name) ? undefined : STUMBLES[cluster.lifeOf(cluster.pod(name))];
+      if (next) cluster.ail(name, next);
     },
   };
 }
