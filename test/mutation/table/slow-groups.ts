@@ -110,6 +110,12 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     replacement: "if (entries.has(key)) entry.confirmed",
   },
   {
+    breaks: "a group that waits long for its turn says so",
+    ...TICK,
+    find: "const TURN_PATIENCE_MS = 30_000;",
+    replacement: "const TURN_PATIENCE_MS = 30_000_000;",
+  },
+  {
     breaks: "runs that are cut off begin elsewhere, and reach every group",
     file: "reconciler/run/tick.ts",
     tests: ["test/reconciler/run/turns.test.ts"],
