@@ -9,7 +9,7 @@ import { MALLOC_ENV, NODE_ARGS } from "./process.ts";
 import { atMost, type Bench, type Row } from "./row.ts";
 
 const AIM_MB = 150;
-/** Enough for all pods: each tick resyncs 2,000, or one group that has more. */
+/** Enough for all pods to be listed beside the ticks. */
 const TICKS = 12;
 const SIZES: readonly Size[] = [
   { groups: 50, replicas: 100 },
