@@ -11,12 +11,13 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
-import { allow, denyUnguarded, denyWithoutTick, type Explanation } from "../decide/answer.ts";
+import { allow, denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
 import { explainDeletion } from "../decide/explain-deletion.ts";
 import {
   addAnswer,
   explainBypasses,
   explainGroup,
+  explainOrphans,
   explainPod,
   explainRefusals,
   explainUnmanaged,
@@ -24,12 +25,14 @@ import {
 } from "../decide/explain-group.ts";
 import { explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
+import { withOrphans } from "../decide/group-state.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { askEviction } from "../gather/ask-eviction.ts";
 import { gatherBudgetAnswers, gatherGateAnswers, gatherPolicyAnswers } from "../gather/explain-guards.ts";
 import { findGroup, gatherGroupStates } from "../gather/groups.ts";
 import { createDeletionGuards, createGuards, gatherGuard } from "../gather/guard.ts";
+import { findOrphanedZone } from "../gather/orphans.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
@@ -72,7 +75,8 @@ export const explain: Command = {
   flags: [],
   exits: {
     0: "it may go, or has nothing to wait for",
-    1: "a rule says no, or the tick that would do it does not come",
+    1: "a rule says no",
+    4: "the reconciler does not tick, and it would be its turn, or what it has recorded may be old; no such object or namespace; or the cluster does not answer",
   },
   completes: "objects",
   async run(session, { args: [object = ""] }) {
@@ -85,19 +89,24 @@ export const explain: Command = {
     print(session, explained, () =>
       explained.map((one) => renderAnswers(one, session.io, session.clock.now())).join("\n"),
     );
-    return explained.every(({ answers }) => answers.every(({ allowed, informs }) => allowed || informs))
-      ? EXIT.ok
-      : EXIT.no;
+    const denials = explained.flatMap(({ answers }) => answers.filter(({ allowed, informs }) => !allowed && !informs));
+    if (denials.some(({ reason }) => reason !== STOPPED)) return EXIT.no;
+    const isOld = stopped !== undefined && explained.some(({ kind }) => BY_TICKS.has(kind));
+    return denials.length > 0 || isOld ? EXIT.unknown : EXIT.ok;
   },
 };
+
+/** Kinds that ticks alone bring forward. */
+const BY_TICKS: ReadonlySet<string> = new Set(["group", "statefulset", "phasedrollout"]);
 
 const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {
     const all = await gatherGroupStates(session, session.namespace);
     const found = all.find(({ group }) => group === name || nameOfGroup(group) === name);
     if (!found) return undefined;
-    const state = markOld(found, session.noTicks);
-    const world = await gatherScene(state, session);
+    const known = markOld(found, session.noTicks);
+    const world = await gatherScene(known, session);
+    const state = withOrphans(known, world.orphans, world.now);
     const answers = explainGroup(state, world);
     const refusals = explainRefusals(await gatherRefusals(session, world.zones), answers, world);
     return [
@@ -190,13 +199,22 @@ const withImages = (answers: readonly Explanation[], { zones }: Pick<World, "zon
 async function explainInGroup(session: Session, object: StatefulSet): Promise<readonly Explanation[]> {
   const { group, name } = readZone(object);
   if (object.metadata?.labels?.[LABELS.rolloutGroup] === undefined) return [];
-  const state = markOld(await findGroup(session, session.namespace, group), session.noTicks);
-  const world = await gatherScene(state, session);
+  const known = markOld(await findGroup(session, session.namespace, group), session.noTicks);
+  const world = await gatherScene(known, session);
+  const state = withOrphans(known, world.orphans, world.now);
   const zone = world.zones.find((one) => one.name === name);
   if (!zone) return [];
   const answers = explainZone(zone, state, world);
   const refusals = explainRefusals(await gatherRefusals(session, [zone]), answers, world);
   return withImages([...answers, ...refusals, ...explainBypasses([zone], world)], world);
+}
+
+/** A StatefulSet that is gone, or has none of the pods that it has made. */
+async function explainOrphanedZone(session: Session, name: string): Promise<Explained | undefined> {
+  const found = await findOrphanedZone(name, session).catch(absentOrForbidden);
+  if (!found || found === FORBIDDEN) return undefined;
+  const scene = { namespace: session.namespace, group: found.group, zones: [], budgets: [] };
+  return { kind: "statefulset", name, answers: [explainOrphans(found.orphan, scene, session.clock.now())] };
 }
 
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {
@@ -236,6 +254,8 @@ async function explainObject(session: Session, object: string): Promise<readonly
     if (explained === FORBIDDEN) forbidden.push(kind);
     else if (explained) return explained;
   }
+  const orphaned = kinds.includes("statefulset") ? await explainOrphanedZone(session, name) : undefined;
+  if (orphaned) return [orphaned];
   const unread = forbidden.map((kind) => `; ${KINDS[kind].completes} may not be read`).join("");
   const what = isGuess ? "nothing named" : `no ${only}`;
   const message = `${what} ${JSON.stringify(name)} found in namespace ${session.namespace}${unread}`;

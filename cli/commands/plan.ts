@@ -12,6 +12,7 @@ import type { GroupPlan } from "../../reconciler/plan/plan-group.ts";
 import { planGroup } from "../../reconciler/plan/plan-group.ts";
 import { concerns } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError } from "../exit.ts";
+import { notePause } from "../decide/group-state.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherScene } from "../gather/world.ts";
 import { print } from "../output/print.ts";
@@ -31,7 +32,11 @@ export const plan: Command = {
     ["plan GROUP --steps 10 -o json", "the first ten, for a program"],
   ],
   flags: [{ flag: "--steps <number>", summary: `at most so many steps, ${MAX_STEPS} by default` }],
-  exits: { 0: "nothing to do", 1: "there are steps, something blocks, or the reconciler does not tick" },
+  exits: {
+    0: "nothing to do",
+    1: "there are steps, or something blocks",
+    4: "the reconciler does not tick; no such group or namespace; or the cluster does not answer",
+  },
   completes: "groups",
   async run(session, input) {
     const most = readSteps(input);
@@ -42,10 +47,15 @@ export const plan: Command = {
     const planned = planGroup(world, most);
     const isStopped = session.noTicks.some((one) => one.state === "stopped" && concerns(one, namespace));
     const bypasses = bypassesOf(world.gates, world);
-    const notes = bypasses.map((one) => `${one.zone} begins without its gates ${describeBypass(one)}`);
+    const notes = [
+      ...bypasses.map((one) => `${one.zone} begins without its gates ${describeBypass(one)}`),
+      ...(planned.end === "settled" ? notePause(world.zones) : []),
+    ];
     const value = { ...toValue(planned, group, isStopped), ...(notes.length > 0 && { notes }) };
     print(session, value, () => render(planned, session, { isStopped, notes }));
-    return planned.steps.length === 0 && planned.end === "settled" && !isStopped ? EXIT.ok : EXIT.no;
+    if (planned.end === "blocked" && planned.steps.length === 0) return EXIT.no;
+    if (isStopped) return EXIT.unknown;
+    return planned.steps.length === 0 ? EXIT.ok : EXIT.no;
   },
 };
 
@@ -87,10 +97,14 @@ function render(planned: GroupPlan, { io, clock }: Session, { isStopped, notes }
   return `${table}${table && "\n"}${lines.join("\n")}`;
 }
 
+const describeDone = (now: number, after: string): string =>
+  now === Infinity ? "Then it is done, once the reconciler ticks\n" : `Done${after}\n`;
+
 /** The last lines of a plan; `now` in milliseconds since the epoch, Infinity for no estimate. */
 export function describeEnd({ end, holds, remaining, endsAt, steps }: GroupPlan, now: number): string {
   const after = endsAt > now ? ` in about ${shortDuration(endsAt - now)}, judging by past pod starts` : "";
-  if (end === "settled") return steps.length === 0 ? "Nothing to do: all zones are up to date\n" : `Done${after}\n`;
+  if (end === "settled")
+    return steps.length === 0 ? "Nothing to do: all zones are up to date\n" : describeDone(now, after);
   if (end === "cut") return `and more: see --steps${after && `; these end${after}`}\n`;
   const isPaused = holds[0] !== undefined && factsOf(holds[0].reason).phase === "Paused";
   const stop = isPaused ? "Paused" : "Blocked";

@@ -1,5 +1,5 @@
 /** `zonewise status`: the progress of groups, and whether they are done. It renders the reconciler's records. */
-import { isRetryable, messageOf } from "../../infra/errors.ts";
+import { hasCode, isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
 import {
   describeAll,
@@ -10,11 +10,12 @@ import {
   sortByNeed,
   type Overview,
 } from "../decide/overview.ts";
-import { isRecorded } from "../decide/group-state.ts";
+import { type GroupState, isRecorded, judgeProgress, withOrphans } from "../decide/group-state.ts";
 import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroupStates } from "../gather/groups.ts";
+import { gatherOrphans } from "../gather/orphans.ts";
 import { gatherHistories } from "../gather/revisions.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
 import { gatherUnprotected } from "../gather/unprotected.ts";
@@ -77,7 +78,22 @@ function readTimeout({ flags: { timeout } }: Input): number {
   return ms;
 }
 
-async function gather(session: Session, { args: [group] }: Input): Promise<Overview> {
+/** What is recorded, and, where that is all done, what is not: the reconciler lists no pods of a settled group. */
+async function gather(session: Session, input: Input): Promise<Overview> {
+  const overview = await gatherRecorded(session, input);
+  const isWaiting = isAskedToWait(input) ?? session.io.isTty;
+  const isDone = (state: GroupState): boolean => judgeProgress(state) === "done";
+  if (isWaiting ? judgeAll(overview) !== "done" : !overview.groups.some(isDone)) return overview;
+  const read = await gatherOrphans(overview.groups, session).catch((error: unknown) => {
+    if (!hasCode(error, "Forbidden")) throw error;
+    return [];
+  });
+  const now = session.clock.now();
+  const groups = read.map(({ orphans, ...state }) => withOrphans(state, orphans, now));
+  return groups.length > 0 ? { ...overview, groups } : overview;
+}
+
+async function gatherRecorded(session: Session, { args: [group] }: Input): Promise<Overview> {
   const { namespace } = session;
   const [noTicks, unprotected] = await Promise.all([gatherTicking(session), gatherUnprotected(session)]);
   if (group !== undefined) {

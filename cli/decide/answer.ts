@@ -133,13 +133,15 @@ export const allowByTick = (question: string, message: string): Explanation => (
   byTick: true,
 });
 
+export const STOPPED = "ReconcilerStopped";
+
 /** Turns an answer that the next tick would carry out into a no if the reconciler does not tick. */
 export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined): Explanation {
   if (!answer.byTick || !noTick) return answer;
   return deny({
     question: answer.question,
     phase: "Blocked",
-    reason: "ReconcilerStopped",
+    reason: STOPPED,
     rule: "the reconciler ticks",
     message: `${noTick.message}; it would: ${answer.message}`,
     objects: [],

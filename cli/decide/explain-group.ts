@@ -4,7 +4,7 @@ import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.t
 import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { StoredHold } from "../../reconciler/group-status/status.ts";
-import { factsOf, findFacts, hold, type ObjectRef } from "../../reconciler/model/decision.ts";
+import { factsOf, findFacts, type ObjectRef } from "../../reconciler/model/decision.ts";
 import { describeBypass } from "../../reconciler/gates/bypass.ts";
 import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
@@ -24,8 +24,9 @@ import {
   type Scene,
 } from "./answer.ts";
 import { describeHealth } from "../../reconciler/model/health.ts";
+import { describeOrphaning, holdForOrphans } from "../../reconciler/model/orphans.ts";
 import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
-import { holdsOf, isRecorded, type GroupState } from "./group-state.ts";
+import { holdsOf, isRecorded, notePause, type GroupState } from "./group-state.ts";
 
 const ROLL = "roll out";
 const SCALE = "scale";
@@ -61,17 +62,21 @@ function explainNow(
     ? explainHold(held, ROLL, context)
     : step
       ? allowByTick(ROLL, step.message)
-      : explainSettled(scene.zones, scene);
+      : explainSettled(scene.zones);
   return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
 }
 
 /** There is nothing to do. Where these zones are all paused, a new template would wait too. */
-function explainSettled(zones: readonly BudgetZone[], world: World): Explanation {
-  const paused = zones.filter((zone) => zone.paused);
-  if (paused.length === 0 || paused.length < zones.length) return allow(ROLL, UP_TO_DATE, NOTHING_TO_DO);
-  const names = listNames(paused.map(({ name }) => name));
-  const message = `${names} ${paused.length > 1 ? "are" : "is"} up to date and paused: a new template waits until that ends`;
-  return explainHold(hold("ZonePaused", message, paused), ROLL, { scene: world, recorded: [], now: world.now });
+const explainSettled = (zones: readonly BudgetZone[]): Explanation =>
+  allow(ROLL, [UP_TO_DATE, ...notePause(zones)].join("; "), NOTHING_TO_DO);
+
+/** The pods that a StatefulSet which is gone has left behind. */
+export function explainOrphans(orphan: BudgetZone, scene: Scene, now: number): Explanation {
+  const held = holdForOrphans([orphan]);
+  if (held) return explainHold(held, ROLL, { scene, recorded: [], now });
+  const { name, pods } = orphan;
+  const message = `${describeOrphaning(orphan)}: its pods (${listNames(pods.map((pod) => pod.name))}) count as a zone until a StatefulSet ${name} adopts them, and nobody replaces them`;
+  return allow(ROLL, message, "Orphaned");
 }
 
 /** One answer for each zone that may begin without its gates, whatever else holds the group. */
@@ -120,7 +125,7 @@ export function explainZone(zone: BudgetZone, state: GroupState, world: World): 
   const { step } = nextStep(world);
   const [rollout] = own;
   if (!rollout?.allowed || step?.zone.uid === zone.uid) return own;
-  if (!step) return [explainSettled([zone], world), ...own.slice(1)];
+  if (!step) return [explainSettled([zone]), ...own.slice(1)];
   return [allowByTick(ROLL, `it is the turn of ${step.zone.name}: ${step.message}`), ...own.slice(1)];
 }
 

@@ -1,6 +1,10 @@
-/** The progress of a group, by its records. Pure. */
+/** The progress of a group, by its records, and by what these cannot have. Pure. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
-import { nameImages, type Zone } from "../../reconciler/model/zone.ts";
+import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
+import { listSome } from "../../reconciler/model/list-some.ts";
+import { holdForOrphans } from "../../reconciler/model/orphans.ts";
+import { nameImages, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { describeRevision, type ZoneHistory } from "./revisions.ts";
 
 export interface GroupState {
@@ -25,10 +29,34 @@ export function nameRevision(revision: string, { zones, histories = [] }: GroupS
   return known.length > 0 ? describeRevision(revision, known) : nameImages(revision, zones);
 }
 
+/**
+ * The group with the hold of its orphaned zones. The reconciler lists no pods of a settled group, and records nothing of
+ * them (§1.15).
+ */
+export function withOrphans(state: GroupState, orphans: readonly ZoneWithPods[] | undefined, now: number): GroupState {
+  const held = judgeProgress(state) === "done" ? holdForOrphans(orphans) : undefined;
+  if (!held) return state;
+  const { reason, message, objects } = held;
+  const [first] = objects;
+  const since = (orphans ?? []).flatMap(({ pods }) =>
+    pods.flatMap(({ ready, health }) => (ready ? [] : (health.since ?? []))),
+  );
+  const stored: StoredHold = {
+    reason,
+    phase: factsOf(reason).phase,
+    message,
+    cause: dedupKeyOf(held),
+    objects: objects.map(({ kind, name }) => ({ kind, name })),
+    ...(first && { waitsFor: { kind: first.kind, name: first.name } }),
+    since: formatTimestamp(since.reduce((a, b) => Math.min(a, b), now)),
+  };
+  return { ...state, status: { ...state.status, message, holds: [stored, ...holdsOf(state)] } };
+}
+
 export type Completion = "done" | "blocked" | "going";
 
 /**
- * §18.1: a "ready" or "blocked" counts only if it was recorded of the StatefulSets in their present state: not of a
+ * A group that is ready and has a hold which needs somebody is blocked: its next rollout or scaling is. §18.1: a "ready" or "blocked" counts only if it was recorded of the StatefulSets in their present state: not of a
  * spec before the last apply.
  */
 export function judgeProgress(state: GroupState): Completion {
@@ -36,7 +64,14 @@ export function judgeProgress(state: GroupState): Completion {
   const isTrue = (type: string): boolean =>
     state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
   if (isTrue("Stalled")) return "blocked";
-  return isTrue("Ready") && !state.isOld ? "done" : "going";
+  if (!isTrue("Ready") || state.isOld) return "going";
+  return holdsOf(state).some(({ phase }) => phase === "Blocked") ? "blocked" : "done";
+}
+
+/** The phase for a person: as it is recorded, unless a group that is ready is blocked all the same. */
+export function phaseOf(state: GroupState): string {
+  if (!isRecorded(state)) return "Unseen";
+  return judgeProgress(state) === "blocked" ? "Blocked" : (state.status?.phase ?? "Unknown");
 }
 
 /** True if the reconciler has seen the latest spec of every zone, and of the RolloutGroup. */
@@ -44,6 +79,15 @@ export function isRecorded({ zones, status, generation }: GroupState): boolean {
   const rows = new Map((status?.zones ?? []).map((row) => [row.name, row]));
   const isSeen = status?.observedGeneration === generation && rows.size === zones.length;
   return isSeen && zones.every(({ name, generation: newest }) => rows.get(name)?.generation === newest);
+}
+
+/** What a group that is up to date does not do while all of these zones are paused; empty otherwise. */
+export function notePause(zones: readonly Zone[]): string[] {
+  const [first] = zones;
+  if (!first || !zones.every(({ paused }) => paused)) return [];
+  const names = listSome(zones.map(({ name }) => name));
+  const resume = `zonewise -n ${first.namespace} resume ${first.group}`;
+  return [`${names} ${zones.length > 1 ? "are" : "is"} paused: a new template waits until that ends (${resume})`];
 }
 
 /** The state of the group for a person who waits, in a sentence. */

@@ -15,7 +15,8 @@ import {
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { readZone, selectorText } from "../../reconciler/model/zone.ts";
+import { groupBy } from "../../reconciler/model/order.ts";
+import { groupKey, readZone, selectorText } from "../../reconciler/model/zone.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { BUDGETS } from "../decide/doctor/budgets.ts";
@@ -34,13 +35,14 @@ import {
   WEBHOOKS,
 } from "../decide/doctor/installation.ts";
 import { INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/doctor/rights.ts";
-import { examineStatefulSets } from "../decide/doctor/zones.ts";
+import { examineStatefulSets, isGrouped, ORPHANS } from "../decide/doctor/zones.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import type { Session } from "../session.ts";
 import { findDenied } from "./denied-rights.ts";
 import { examineNodeUpdates, examineRollouts, examineSecrets } from "./examine-checks.ts";
 import { examineReferences } from "./examine-references.ts";
 import { createDeletionGuards, createGuards } from "./guard.ts";
+import { gatherOrphans } from "./orphans.ts";
 
 type Examination = (session: Session) => Promise<Finding[]>;
 
@@ -65,6 +67,16 @@ const examineBudgets: Examination = async (session) => {
     const unread = toFinding("PodDisruptionBudgets, and groups without a budget")(error);
     return [...runChecks(BUDGETS, { budgets, zones, others: undefined }), ...unread];
   }
+};
+
+const examineOrphans: Examination = async (session) => {
+  const zones = (await listAll(session, statefulSets)).map(readZone).filter(isGrouped);
+  const groups = [...groupBy(zones, groupKey).values()].flatMap((own) => (own[0] ? [{ ...own[0], zones: own }] : []));
+  const found = groups.length > 0 ? await gatherOrphans(groups, session) : [];
+  return runChecks(
+    ORPHANS,
+    found.flatMap(({ group, orphans }) => orphans.map((zone) => ({ group, zone }))),
+  );
 };
 
 /** Tries each namespace with a budget once, by a dry-run eviction of a pod that one of its budgets selects, if there is one. */
@@ -183,6 +195,7 @@ const INSTALLED: readonly Part[] = [
   ["definitions", examineDefinitions],
   ["whether deletions of pods are guarded", examineDeletionGuards],
   ["disruption budgets", examineBudgets],
+  ["pods that StatefulSets have left behind", examineOrphans],
   ["StatefulSets", examineZones],
   ["what zones mirror", examineReferences],
   ["PhasedRollouts and gates", examineRollouts],

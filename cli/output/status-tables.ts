@@ -6,10 +6,10 @@ import { findClosedWindow } from "../../reconciler/model/rollout-window.ts";
 import { nameImages } from "../../reconciler/model/zone.ts";
 import {
   describeProgress,
-  isRecorded,
   holdsOf,
   judgeProgress,
   nameRevision,
+  phaseOf,
   type GroupState,
   type Completion,
 } from "../decide/group-state.ts";
@@ -20,8 +20,8 @@ import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } fro
 export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", blocked: "bad", going: "waiting" };
 
 /** A ready group may still wait to be scaled: it is not shown in green then. */
-function phaseOf(state: GroupState): Cell {
-  const known = isRecorded(state) ? (state.status?.phase ?? "Unknown") : "Unseen";
+function phaseCell(state: GroupState): Cell {
+  const known = phaseOf(state);
   const text = state.isOld ? `${known} (old)` : known;
   const progress = judgeProgress(state);
   const isHeld = holdsOf(state).length > 0;
@@ -47,7 +47,7 @@ export const renderGroups = (groups: readonly GroupState[], display: Display, no
     COLUMNS,
     groups.map((state) => ({
       namespace: state.namespace,
-      cells: [state.group, phaseOf(state), ...countsOf(state), ...holdOf(state, now)],
+      cells: [state.group, phaseCell(state), ...countsOf(state), ...holdOf(state, now)],
     })),
     display,
   );
@@ -160,7 +160,7 @@ const section = (table: string): string => (table === "" ? "" : `\n${table}`);
 /** A line for a log, equal as long as nothing has changed. */
 export function renderLine(state: GroupState): string {
   const { summary } = state.status ?? {};
-  const { text } = phaseOf(state) as Exclude<Cell, string>;
+  const { text } = phaseCell(state) as Exclude<Cell, string>;
   const sentence = nameImages(describeProgress(state), state.zones);
   return `${state.group} ${text}: ${summary?.updated ?? "-"} updated, ${summary?.ready ?? "-"} ready; ${sentence}\n`;
 }

@@ -109,23 +109,35 @@ function withoutOrdinalsOf(
   };
 }
 
-/** The hold of a zone that wants to lose pods while an orphaned zone is not whole. */
-export function waitForOrphans(
-  zone: Zone,
-  orphans: readonly ZoneWithPods[] | undefined,
-  wants: string,
-): Hold | undefined {
+/** The hold while orphaned zones are not whole: nobody recreates their pods. */
+export function holdForOrphans(orphans: readonly ZoneWithPods[] | undefined): Hold | undefined {
   const unwell = (orphans ?? []).filter((one) => !isHealthy(one));
   if (unwell.length === 0) return undefined;
-  const message = `${zone.name} ${wants}: ${listSome(unwell.map(describeOrphans), "; ")}`;
   const pods = unwell.flatMap((one) => {
     const { pods: named } = unavailable(one);
     return named.length > 0 ? named : one.pods;
   });
   return {
-    ...hold("ZoneOrphaned", message, [zone, ...pods]),
-    dedupKey: `${zone.name} after ${listSome(unwell.map(({ name }) => name))}`,
+    ...hold("ZoneOrphaned", listSome(unwell.map(describeOrphans), "; "), pods),
+    dedupKey: listSome(unwell.map(({ name }) => name)),
   };
+}
+
+/** The same for a zone that wants to lose pods. */
+export function waitForOrphans(
+  zone: Zone,
+  orphans: readonly ZoneWithPods[] | undefined,
+  wants: string,
+): Hold | undefined {
+  const held = holdForOrphans(orphans);
+  return (
+    held && {
+      ...held,
+      message: `${zone.name} ${wants}: ${held.message}`,
+      objects: [zone, ...held.objects],
+      dedupKey: `${zone.name} after ${held.dedupKey}`,
+    }
+  );
 }
 
 /** How the message of a zone ends whose StatefulSet exists. */
@@ -133,11 +145,13 @@ export const OUTSIDE = "is not in the group that its pods name";
 /** The same, where it was created again without them. */
 export const REPLACED = "was created again without these ordinals: delete such pods, or create it again with them";
 
+/** How a StatefulSet has left its pods behind. */
+export function describeOrphaning({ name, orphaned }: Zone): string {
+  return `StatefulSet ${name} ${orphaned === "outside" ? OUTSIDE : orphaned === "replaced" ? REPLACED : "is gone"}`;
+}
+
 /** Names what is not ready, and what ends that. */
 export function describeOrphans(zone: ZoneWithPods): string {
-  const what = describeUnavailable(zone);
-  if (zone.orphaned === "outside") return `${what}; StatefulSet ${zone.name} ${OUTSIDE}`;
-  return zone.orphaned === "replaced"
-    ? `${what}; StatefulSet ${zone.name} ${REPLACED}`
-    : `${what}; StatefulSet ${zone.name} is gone: create it again, or delete its pods`;
+  const cure = zone.orphaned === "gone" ? ": create it again, or delete its pods" : "";
+  return `${describeUnavailable(zone)}; ${describeOrphaning(zone)}${cure}`;
 }

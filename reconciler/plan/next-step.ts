@@ -5,6 +5,7 @@ import { holdPod, isAllowed } from "../budget/verdict.ts";
 import { judgeGates } from "../gates/hold.ts";
 import { identityOf } from "../gates/rollout.ts";
 import type { Hold } from "../model/decision.ts";
+import { holdForOrphans } from "../model/orphans.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide-rollout.ts";
 import { judgeDisruption, reserve } from "./budget-verdicts.ts";
@@ -16,7 +17,7 @@ export type GroupStep = ScaleZone | DeletePods | FinishZone;
 export interface GroupOutlook extends Pick<ScalingOutlook, "scalingHolds" | "preparing"> {
   /** The step; undefined if only waiting is left, or nothing. */
   readonly step: GroupStep | undefined;
-  /** Why the rollout waits; undefined for a settled group too. */
+  /** Why the rollout waits, or would: an orphaned zone is not whole. Undefined for a settled group too. */
   readonly hold: Hold | undefined;
   /** Why the budgets keep pods that were chosen. */
   readonly denied: readonly Hold[];
@@ -34,7 +35,7 @@ type RolloutOutlook = Pick<GroupOutlook, "step" | "hold" | "denied">;
 
 function nextRolloutStep(world: World): RolloutOutlook {
   const decision = decideRollout(snapshotOf(world));
-  if (!decision) return { step: undefined, hold: undefined, denied: [] };
+  if (!decision) return { step: undefined, hold: holdForOrphans(world.orphans), denied: [] };
   if (decision.action === "hold") return { step: undefined, hold: decision, denied: [] };
   return decision.action === "finishZone"
     ? { step: decision, hold: undefined, denied: [] }

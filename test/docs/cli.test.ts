@@ -18,7 +18,7 @@ import {
 } from "../../cli/decide/doctor/installation.ts";
 import { KEY_CHECKS } from "../../cli/decide/doctor/keys.ts";
 import { GATES, MIRRORS, PHASED, POLICIES, SECRETS } from "../../cli/decide/doctor/rollouts.ts";
-import { ZONES } from "../../cli/decide/doctor/zones.ts";
+import { ORPHANS, ZONES } from "../../cli/decide/doctor/zones.ts";
 import { namesIn, readPage } from "./pages.ts";
 
 const page = readPage("docs/cli.md");
@@ -68,6 +68,7 @@ it("docs/cli.md has every check of doctor with its levels, and no other", () => 
     CLUSTER,
     BUDGETS,
     ZONES,
+    ORPHANS,
     KEY_CHECKS,
     MIRRORS,
     PHASED,

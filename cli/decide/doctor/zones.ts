@@ -7,11 +7,21 @@ import { leaderAmong } from "../../../reconciler/model/leaders.ts";
 import { listSome } from "../../../reconciler/model/list-some.ts";
 import { groupBy } from "../../../reconciler/model/order.ts";
 import { EMPTY_GROUP, hasEmptyGroup } from "../../../reconciler/model/refused-group.ts";
+import { describeOrphaning, describeOrphans } from "../../../reconciler/model/orphans.ts";
+import { isHealthy } from "../../../reconciler/model/readiness.ts";
 import { findClosedWindow, findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
 import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
-import { groupKey, isSettledByStatus, problemsOf, readZone, type Zone } from "../../../reconciler/model/zone.ts";
+import {
+  groupKey,
+  isSettledByStatus,
+  problemsOf,
+  readZone,
+  type Zone,
+  type ZoneWithPods,
+} from "../../../reconciler/model/zone.ts";
 import { growZone, kubectl } from "../../../reconciler/remedies/cures.ts";
+import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { cureLeader, findMeantGroups, type MeantGroups } from "../../../reconciler/remedies/leader.ts";
 import { annotate, type Check, edit, type Finding, label, row, runChecks } from "./check.ts";
 import { findMeantKey, KEY_CHECKS, LABEL_VALUE } from "./keys.ts";
@@ -47,7 +57,7 @@ export function examineStatefulSets(objects: readonly StatefulSet[], now: number
 export const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;
-const objectOfSet = ({ zone }: Pick<Set, "zone">): string => objectOf(zone);
+const objectOfSet = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => objectOf(zone);
 const grouped = ({ sets }: ZoneFacts): readonly Set[] => sets.filter(({ zone }) => isGrouped(zone));
 
 const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
@@ -302,4 +312,33 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
     fix: ({ zone, without }) =>
       `give all the same annotations ${ANNOTATIONS.rolloutWindow}, or ${ANNOTATIONS.rolloutFreezes}: ${kubectl(zone, `edit statefulset ${without.map(({ name }) => name).join(" ")}`)}`,
   }),
+];
+
+/** Pods whose StatefulSet is gone, or is none of their group's, as a zone. */
+interface Orphaned {
+  readonly group: string;
+  readonly zone: ZoneWithPods;
+}
+
+/** Neither their StatefulSet nor the group's status tells of them. */
+const checkOrphans = (level: "error" | "warning", isWell: boolean): Check<readonly Orphaned[]> =>
+  row({
+    check: "zone-orphaned",
+    level,
+    when: (orphans: readonly Orphaned[]) => orphans.filter(({ zone }) => isHealthy(zone) === isWell),
+    object: objectOfSet,
+    message: ({ zone }) =>
+      isWell
+        ? `${describeOrphaning(zone)}: nobody replaces or recreates the pods that it has left`
+        : describeOrphans(zone),
+    fix: ({ group, zone }) => {
+      const { namespace, pods: objects } = zone;
+      const said = { message: describeOrphaning(zone), objects };
+      return remedyFor("ZoneOrphaned", { ...said, namespace, group, zones: [], budgets: [] });
+    },
+  });
+
+export const ORPHANS: readonly Check<readonly Orphaned[]>[] = [
+  checkOrphans("error", false),
+  checkOrphans("warning", true),
 ];

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { define } from "../../demo/definitions.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
-import type { Stage } from "../../reconciler/stage.ts";
+import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
+import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { guardEvictions } from "../guard-stage.ts";
 import { openTerminal } from "../stage.ts";
 
@@ -66,6 +67,71 @@ describe("drain-order after a StatefulSet was deleted without its pods", { timeo
     assert.deepEqual(await wavesOf(), apart);
     const { code, out } = await drain();
     assert.match(out, /not guarded: no disruption budget selects pods of group ingester/);
+    assert.equal(code, 1);
+  });
+});
+
+describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () => {
+  async function open(t: TestContext, ...broken: readonly string[]) {
+    const stage = await setStatusStage();
+    t.after(() => stage.close());
+    await define(stage.emulator.store, ["rolloutgates", "phasedrollouts"]);
+    deploy(stage, "app:1", { podLabels: { "rollout-group": "ingester" } });
+    await stage.time.advance(5000);
+    const session = startSession(stage);
+    t.after(() => session.end());
+    await removeWithoutPods(stage, "ingester-zone-b");
+    for (let i = 0; i < 3; i++) {
+      await session.tick();
+      await stage.time.advance(1000);
+    }
+    for (const pod of broken) await breakPod(stage, pod);
+    return { stage, ...(await openTerminal(t, stage)) };
+  }
+  const GONE = "StatefulSet ingester-zone-b is gone";
+
+  it("blocks the group in status, explain and plan if a pod of it is not ready, and doctor names it", async (t) => {
+    const { run } = await open(t, "ingester-zone-b-1");
+    const status = await run("status");
+    assert.match(status.out, /^ingester +Blocked +2\/2 +6\/6 +6\/6 +ZoneOrphaned +pod\/ingester-zone-b-1 /m);
+    const one = await run("status ingester");
+    assert.match(one.out, new RegExp(`ZoneOrphaned +Blocked .*ingester-zone-b-1: not ready; ${GONE}: create it again`));
+    const group = await run("explain ingester");
+    assert.match(group.out, new RegExp(`roll out: Blocked {2}ZoneOrphaned\\n.*ingester-zone-b-1: not ready; ${GONE}`));
+    const plan = await run("plan ingester");
+    assert.match(plan.out, /^Blocked\. Nothing happens until:\n {2}ZoneOrphaned: ingester-zone-b-1: not ready/m);
+    const zone = await run("explain ingester-zone-b");
+    assert.match(zone.out, /^statefulset\/ingester-zone-b\n {2}roll out: Blocked {2}ZoneOrphaned\n/);
+    assert.match(zone.out, /helps +create StatefulSet ingester-zone-b again as it was/);
+    const ended = [status, one, group, plan, zone].map(({ code }) => code);
+    assert.deepEqual(ended, [1, 1, 1, 1, 1]);
+    const { code, out } = await run("doctor");
+    assert.match(
+      out,
+      /error {2}statefulset\/ingester-zone-b: ingester-zone-b-1: not ready; .*\(zone-orphaned\)\n +create Stateful/,
+    );
+    assert.equal(code, 1);
+  });
+
+  it("is explained by its name, and named by doctor, if all its pods are ready; the group is done", async (t) => {
+    const { run } = await open(t);
+    const { code, out } = await run("explain ingester-zone-b");
+    assert.match(
+      out,
+      new RegExp(`^statefulset/ingester-zone-b\\n {2}Orphaned: {2}${GONE}: its pods .* count as a zone`),
+    );
+    assert.equal(code, 0);
+    assert.equal((await run("explain sts/ingester-zone-b")).out, out);
+    assert.match((await run("doctor")).out, /warning {2}statefulset\/ingester-zone-b: .*\(zone-orphaned\)/);
+    for (const line of ["status", "status ingester", "explain ingester", "plan ingester"])
+      assert.equal((await run(line)).code, 0, line);
+    assert.match((await run("explain ingester-zone-x")).err, /nothing named "ingester-zone-x" found/);
+  });
+
+  it("ends a status that waits", async (t) => {
+    const { run } = await open(t, "ingester-zone-b-1");
+    const { code, out } = await run("status ingester --watch");
+    assert.match(out, /Blocked/);
     assert.equal(code, 1);
   });
 });

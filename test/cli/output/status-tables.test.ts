@@ -140,10 +140,11 @@ describe("one group", () => {
 
   for (const [what, holds, colour] of [
     ["is green", [], 32],
-    ["is not green if it waits to be scaled", [stored("MinTimeBetweenZones")], 33],
+    ["is not green if it waits to be scaled", [{ ...stored("MinTimeBetweenZones"), phase: "Waiting" }], 33],
+    ["is blocked if somebody has to do something before it is scaled", [stored("LeaderNotFound")], 31],
   ] as const)
     it(`that is ready ${what}`, () => {
       const text = renderGroup(stateOf("a", "Ready", { phase: "Ready", holds }), { style: colourful }, NOW);
-      assert.ok(text.includes(`\u001B[${colour}mReady`), text);
+      assert.ok(text.includes(`\u001B[${colour}m${colour === 31 ? "Blocked" : "Ready"}`), text);
     });
 });
