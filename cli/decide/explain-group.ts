@@ -1,7 +1,7 @@
 /** Explains a group, one of its zones or a pod, by the records and by what a tick would decide now. Pure. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
-import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
+import { findBlocking } from "../../reconciler/budget/unavailability.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { StoredHold } from "../../reconciler/group-status/status.ts";
 import { factsOf, findFacts, type ObjectRef } from "../../reconciler/model/decision.ts";
@@ -252,7 +252,7 @@ function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject
  * unavailable.
  */
 function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
-  const { blocking } = findBlocking(snapshot.zones, snapshot, 0);
+  const blocking = findBlocking(snapshot.zones, snapshot);
   const partition = snapshot.budget.partitionOf?.(pod.name);
   const counted = blocking.filter(
     (one) => partition === undefined || snapshot.budget.partitionOf?.(one.pod) === partition,

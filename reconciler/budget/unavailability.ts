@@ -3,6 +3,7 @@ import { byOrdinal, ordinalOf } from "../model/order.ts";
 import { countMissing, isIdleSurplus, isSurplus } from "../model/readiness.ts";
 import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
 import { firstLeaving, reservationOf, type Reservations } from "./reservation.ts";
+import type { Zone } from "../model/zone.ts";
 import type { Budget } from "./zpdb.ts";
 
 /** The facts for a decision about one eviction, gathered at one moment. */
@@ -108,6 +109,39 @@ export function isReady(pod: BudgetPod, { now, budget, reservations }: PodView):
   if (!pod.ready || reservationOf(pod, reservations)) return false;
   if (budget.crossZoneEvictionDelayMs === 0) return true;
   return pod.readySince !== undefined && now > pod.readySince + budget.crossZoneEvictionDelayMs;
+}
+
+/**
+ * A pod that is not ready, reserved or missing. A pod that a downscale removes is not one: only its zone shows whether it
+ * is still to go.
+ */
+export interface BlockingPod {
+  readonly pod: string;
+  readonly zone: Zone;
+}
+
+/** Missing pods of a zone that are named: `spec.replicas` may be larger than memory. */
+const MAX_MISSING = 100;
+
+export function findBlocking(zones: readonly BudgetZone[], view: PodView): readonly BlockingPod[] {
+  return zones.flatMap(({ pods, ...zone }) => {
+    const unready = pods.filter((pod) => !isReady(pod, view) && !isIdleSurplus(pod, zone)).map(({ name }) => name);
+    return [...unready, ...missingPods(zone, pods, MAX_MISSING)].map((pod) => ({ pod, zone }));
+  });
+}
+
+/** Names of pods that the zone should have and has not, the first `most` of them. */
+export function missingPods(zone: Zone, pods: readonly { readonly name: string }[], most: number): string[] {
+  const expected = Math.max(zone.replicas, zone.status.replicas);
+  const count = Math.min(most, countMissing(zone, pods));
+  if (count === 0) return [];
+  const there = new Set(pods.map(({ name }) => name));
+  const missing: string[] = [];
+  for (let ordinal = zone.firstOrdinal; ordinal < zone.firstOrdinal + expected && missing.length < count; ordinal++) {
+    const name = `${zone.name}-${ordinal}`;
+    if (!there.has(name)) missing.push(name);
+  }
+  return missing;
 }
 
 /** `1 pod not ready, 2 pods unknown in partition 2` */

@@ -58,21 +58,13 @@ export function isAllowed({ reason }: Verdict): boolean {
   return VERDICTS[reason].code === 200;
 }
 
-/** The result of a request to disrupt pods: one type from the batch that judges it to its answer. */
+/** The result of a request to disrupt pods: one type from the turn that judges it to its answer. */
 export type DisruptionResult =
   /** `handles` are the reservations made for it that may be released. */
   | { readonly outcome: "allowed"; readonly verdict: Verdict; readonly handles: readonly ReservationHandle[] }
   | { readonly outcome: "denied"; readonly verdict: Verdict }
-  /**
-   * Its verdict is `NotNow`. It is asked again until its deadline: after a pause, or at once if the batch found out
-   * which budget to ask. A `cause` other than a `Conflict` is a fault.
-   */
-  | {
-      readonly outcome: "undecided";
-      readonly verdict: Verdict;
-      readonly cause: unknown;
-      readonly again: "afterPause" | "atOnce";
-    };
+  /** Its verdict is `NotNow`. It is asked again until its deadline. A `cause` other than a `Conflict` is a fault. */
+  | { readonly outcome: "undecided"; readonly verdict: Verdict; readonly cause: unknown };
 
 /** The result of a request that was judged. */
 export function judged(found: Verdict, handles: readonly ReservationHandle[] = []): DisruptionResult {
@@ -85,9 +77,8 @@ export const NOT_NOW: Verdict = verdict("NotNow", "no decision could be made in 
 /** The result of a request that could not be judged; without a cause if another process wrote first. */
 export function undecided(
   cause: unknown = new RolloutError("Conflict", "other processes always wrote first"),
-  again: "afterPause" | "atOnce" = "afterPause",
 ): DisruptionResult {
-  return { outcome: "undecided", verdict: NOT_NOW, cause, again };
+  return { outcome: "undecided", verdict: NOT_NOW, cause };
 }
 
 /** Turns a denial into the hold of a rollout that wants to replace `pod` of `zone`. */

@@ -17,7 +17,7 @@ import { createGates } from "../gates/act/tick-gates.ts";
 import { createPhasedTick } from "../phased/act/phased-tick.ts";
 import { createReferences } from "../scaling/act/references.ts";
 import { composeBudgets } from "../budget/act/compose.ts";
-import type { OnBudgets } from "../budget/act/disruption-request.ts";
+import type { OnBudgets } from "../budget/act/gather-budget.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./session.ts";

@@ -2,8 +2,7 @@
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { OnBudgets } from "./disruption-request.ts";
-import { type BudgetSource, listBudgets, type ListedBudget } from "./gather-budget.ts";
+import { type BudgetSource, listBudgets, type ListedBudget, type OnBudgets } from "./gather-budget.ts";
 
 export interface BudgetLists {
   /** The budgets of the tick's namespaces; a namespace that cannot be read yields none. Never rejects. */

@@ -4,7 +4,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
 import { type CompilePartition, createPartitionCache } from "../partition.ts";
-import type { OnBudgets } from "./disruption-request.ts";
+import type { OnBudgets } from "./gather-budget.ts";
 import { observeBudgets } from "./observe-budgets.ts";
 import { createRecorder, type Recorder } from "../../report/act/recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";

@@ -7,10 +7,10 @@ import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import { type ObjectMeta, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
-import { missingPods } from "../denial-cache.ts";
 import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts";
 import type { CompilePartition } from "../partition.ts";
 import type { StoredBudget } from "../scope.ts";
+import { missingPods } from "../unavailability.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import { byName, byOrdinal, groupBy } from "../../model/order.ts";
@@ -20,6 +20,9 @@ import { readZone, selectorText, type Zone } from "../../model/zone.ts";
 export interface ListedBudget extends StoredBudget {
   readonly object: DisruptionBudget;
 }
+
+/** Receives all budgets of a namespace as they were read; undefined if the API server does not know the kind. */
+export type OnBudgets = (namespace: string, budgets: readonly ListedBudget[] | undefined) => void;
 
 export interface BudgetSource extends Source {
   /** Keeps compiled patterns from one list to the next; each list compiles them unless given. */

@@ -6,8 +6,7 @@ import { setImmediate } from "node:timers/promises";
 import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
 import { announceKind } from "../../../infra/kubernetes/optional-kind.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { OnBudgets } from "./disruption-request.ts";
-import type { ListedBudget } from "./gather-budget.ts";
+import type { ListedBudget, OnBudgets } from "./gather-budget.ts";
 import type { Draft } from "../../report/events.ts";
 
 interface BudgetObserver {

@@ -1,143 +1,185 @@
 /**
- * Decides a disruption request and reserves the pod, for the eviction webhook and the rollout alike: no budget is spent
+ * From a request to disrupt pods to its verdict, for the eviction webhook and the reconciler alike: no budget is spent
  * twice, however many processes decide (§13.1).
  *
- *   request --the pods that blocked last still block--> denied, without a list
- *           --otherwise--> next batch of its budget --> allowed or denied
- *                                                   --undecided--> random pause --> retry until the deadline: "not now"
+ *   read the pod and the budgets -> the budget that selects it -> its queue (decide-together.ts) -> allowed or denied
+ *   another process wrote first, or the API server fails for now -> random pause -> again, until the deadline: "not now"
  */
-import { startDeadline } from "../../../infra/deadline.ts";
-import { isTransient } from "../../../infra/errors.ts";
-import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
-import { type CompilePartition, createPartitionCache } from "../partition.ts";
-import { findBudgetsOfZone } from "../scope.ts";
-import { type DisruptionResult, judged, undecided, verdict, type Verdict } from "../verdict.ts";
-import type { Zone } from "../../model/zone.ts";
-import { createBudgetMemory } from "./budget-memory.ts";
-import { createBatchQueue } from "./batch-queue.ts";
-import { readBudgets } from "./decide-batch.ts";
-import { createDenyAgain } from "./deny-again.ts";
-import { remaining, type ReserverTools, type TimedDisruptionRequest } from "./disruption-request.ts";
-import type { ListedBudget } from "./gather-budget.ts";
-import type { Clock } from "../../../infra/clock.ts";
+import { absent, isTransient } from "../../../infra/errors.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
+import { pods } from "../../../infra/kubernetes/resources.ts";
+import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
+import type { ObjectRef } from "../../model/decision.ts";
+import type { Zone } from "../../model/zone.ts";
+import { readBudgetPod } from "../budget-pod.ts";
+import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import { isSame, type ReservationHandle } from "../reservation.ts";
+import { findBudget, findBudgetsOfZone } from "../scope.ts";
+import { type DisruptionResult, judged, NOT_NOW, undecided, verdict, type Verdict } from "../verdict.ts";
+import {
+  createDecideTogether,
+  type DisruptionRequest,
+  readBudgets,
+  remaining,
+  type ReserverTools,
+} from "./decide-together.ts";
 import { openReservationStore } from "./reservation-store.ts";
 
 export interface Reserver {
   /** Never rejects. */
-  readonly reserve: (request: TimedDisruptionRequest) => Promise<DisruptionResult>;
+  readonly reserve: (request: DisruptionRequest) => Promise<DisruptionResult>;
   /** Reserves a downscale on each budget that selects the StatefulSet (§5.11), or on none. Never rejects. */
   readonly reserveDownscale: (downscale: TimedDownscale) => Promise<DisruptionResult>;
   /**
-   * Releases a reservation whose pod could not be deleted, or whose downscale was refused. Never rejects: a reservation
-   * that is not released expires.
+   * Releases a reservation whose pod could not be deleted, or whose downscale was refused; a later one of the same pod
+   * stays. Never rejects: a reservation that is not released expires.
    */
   readonly release: (handle: ReservationHandle, call: Call) => Promise<void>;
 }
 
+type TimeLimit = Pick<DisruptionRequest, "deadlineAt" | "signal">;
+
 /** A StatefulSet that is to have `to` replicas. */
-interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt" | "signal"> {
+interface TimedDownscale extends TimeLimit {
   readonly zone: Pick<Zone, "kind" | "namespace" | "name" | "uid" | "labels" | "firstOrdinal">;
   readonly to: number;
   /** Reserved even if budgets deny it (§2.3). */
   readonly forced: boolean;
 }
 
-/** Milliseconds to release what was reserved for a downscale that another budget denies. */
-const RELEASE_MS = 3000;
-
-interface ReserverOptions extends Omit<ReserverTools, "memory" | "compilePartition"> {
+interface ReserverOptions extends Omit<ReserverTools, "compilePartition"> {
   readonly compilePartition?: CompilePartition;
   /** From 0 to 1. */
   readonly random: () => number;
 }
 
-/** Retries without a pause, each after a batch that found out which budget to ask. */
-const MAX_IMMEDIATE_RETRIES = 3;
+/** Milliseconds: the upper bound of the first pause, which doubles each time. Random, so that processes part. */
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 500;
+/** Milliseconds to release what was reserved for a downscale that another budget denies. */
+const RELEASE_MS = 3000;
+const MAX_READ_MS = 60_000;
+const MAX_HINTS = 10_000;
 
 export function createReserver(options: ReserverOptions): Reserver {
-  const { clock, random } = options;
-  const tools: ReserverTools = {
-    ...options,
-    memory: createBudgetMemory(),
-    compilePartition: options.compilePartition ?? createPartitionCache(),
-  };
-  const denyAgain = createDenyAgain(tools);
-  const decideInBatch = createBatchQueue(tools);
+  const { cluster, clock, random } = options;
+  const tools = { ...options, compilePartition: options.compilePartition ?? createPartitionCache() };
+  const decideTogether = createDecideTogether(tools);
+  /**
+   * By StatefulSet, the budget that its pods were last under: it saves the reads that find the budget. A wrong hint costs
+   * calls and no more, as the budget's own list has to have the pod.
+   */
+  const hints = new Map<string, ObjectRef>();
+  /** By StatefulSet, the search for the budget of one of its pods: others that come meanwhile wait for its hint. */
+  const searches = new Map<string, Promise<unknown>>();
 
-  async function tryOnce(request: TimedDisruptionRequest): Promise<DisruptionResult> {
+  const callUntil = (time: TimeLimit): Call => ({
+    deadlineMs: Math.min(remaining(time, clock), MAX_READ_MS),
+    ...(time.signal && { signal: time.signal }),
+  });
+
+  /** The valid budget that selects the pod, or the result without one. Rejects with the error of the API server. */
+  async function search(request: DisruptionRequest): Promise<ObjectRef | DisruptionResult> {
+    const budgets = await readBudgets(request.namespace, tools, callUntil(request));
+    if (request.rollout && budgets.length === 0)
+      return judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
+    const object = await cluster.get(pods, request, callUntil(request)).catch(absent);
+    if (!object) return judged(verdict("PodNotFound", `pods "${request.name}" not found`));
+    const found = findBudget(readBudgetPod(object), budgets, request);
+    if ("reason" in found) return judged(found);
+    const { namespace, name, uid } = found;
+    return { kind: "ZoneAwarePodDisruptionBudget", namespace, name, uid };
+  }
+
+  /** Never rejects. */
+  function searchFor(set: string, request: DisruptionRequest): Promise<ObjectRef | DisruptionResult> {
+    const searching = search(request).catch(undecided);
+    const noted = searching.then((found) => {
+      searches.delete(set);
+      if (hints.size >= MAX_HINTS) hints.clear();
+      if (!("outcome" in found)) hints.set(set, found);
+      else if (found.verdict.reason === "PodNotInScope") hints.delete(set);
+      return found;
+    });
+    searches.set(set, noted);
+    return noted;
+  }
+
+  async function ask(request: DisruptionRequest): Promise<DisruptionResult> {
     if (remaining(request, clock) <= 0) return undecided();
-    const denial =
-      request.rollout || request.downscale
-        ? undefined
-        : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
-    return denial ? judged(denial) : await decideInBatch(request);
+    const set = statefulSetOf(request);
+    if (searches.has(set)) await searches.get(set);
+    const hint = hints.get(set);
+    const hinted = hint ? await decideTogether(request, hint) : "elsewhere";
+    if (hinted !== "elsewhere") return hinted;
+    const found = await searchFor(set, request);
+    if ("outcome" in found) return found;
+    const result = await decideTogether(request, found);
+    // The pod was made, or came under another budget, a moment ago.
+    return result === "elsewhere" ? undecided() : result;
   }
 
-  async function reserve(request: TimedDisruptionRequest): Promise<DisruptionResult> {
-    let immediateRetries = 0;
-    async function attempt(): Promise<DisruptionResult> {
-      for (;;) {
-        const result = await tryOnce(request);
-        if (result.outcome !== "undecided") return result;
-        if (result.again === "atOnce" && ++immediateRetries <= MAX_IMMEDIATE_RETRIES) continue;
-        throw result.cause;
-      }
+  /** Asks until there is a verdict, a fault that time does not cure, or no time left. */
+  async function untilDecided(time: TimeLimit, attempt: () => Promise<DisruptionResult>): Promise<DisruptionResult> {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      const result = await attempt();
+      if (result.outcome !== "undecided" || !isTransient(result.cause)) return result;
+      await clock.sleep(Math.min(random() * pauseMs, remaining(time, clock)), time.signal);
+      if (remaining(time, clock) <= 0) return result;
     }
-    const call = { deadlineMs: remaining(request, clock), ...(request.signal && { signal: request.signal }) };
-    return await retryOnConflict(attempt, { clock, random, call, attempts: Infinity, when: isTransient }).catch(
-      undecided,
-    );
   }
 
-  async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<Verdict | readonly ListedBudget[]> {
-    using deadline = startDeadline(remaining(time, clock), time.signal, clock);
-    const budgets = await readBudgets(zone.namespace, tools, deadline);
+  async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<readonly ObjectRef[] | Verdict> {
+    const budgets = await readBudgets(zone.namespace, tools, callUntil(time));
     // An invalid budget does not stop a forced downscale.
-    return findBudgetsOfZone(zone, forced ? budgets.filter(({ content }) => !("problem" in content)) : budgets);
+    const some = forced ? budgets.filter(({ content }) => !("problem" in content)) : budgets;
+    const found = findBudgetsOfZone(zone, some);
+    return "reason" in found ? found : found.map(({ ref }) => ref);
   }
 
   async function reserveDownscale(downscale: TimedDownscale): Promise<DisruptionResult> {
-    const { zone, to, forced, ...time } = downscale;
-    const { namespace, name, uid } = zone;
-    const handles: ReservationHandle[] = [];
     const found = await findBudgets(downscale).catch(undecided);
     if ("outcome" in found) return found;
     if ("reason" in found) return judged(found);
-    for (const { ref } of found) {
-      const requested = { uid, from: zone.firstOrdinal + to, forced, budget: ref.name };
-      const result = await reserve({ namespace, name, downscale: requested, dryRun: false, ...time });
-      if (result.outcome === "allowed") {
-        handles.push(...result.handles);
-        continue;
+    const { zone, to, forced, ...time } = downscale;
+    const { namespace, name, uid } = zone;
+    const request = {
+      namespace,
+      name,
+      downscale: { uid, from: zone.firstOrdinal + to, forced },
+      dryRun: false,
+      ...time,
+    };
+    const handles: ReservationHandle[] = [];
+    for (const budget of found) {
+      const result = await untilDecided(time, async () => {
+        const one = await decideTogether(request, budget);
+        return one === "elsewhere" ? judged(NOT_NOW) : one;
+      });
+      if (result.outcome !== "allowed") {
+        for (const earlier of handles) await release(earlier, { deadlineMs: RELEASE_MS });
+        return result;
       }
-      for (const earlier of handles) await release(earlier, { deadlineMs: RELEASE_MS });
-      return result;
+      handles.push(...result.handles);
     }
     return judged(verdict("Allowed", `allowed by ${found.length} disruption budgets`, [zone]), handles);
   }
 
-  const release: Reserver["release"] = (handle, call) => releaseReservation(tools, handle, call);
-  return { reserve, reserveDownscale, release };
+  async function release(handle: ReservationHandle, call: Call): Promise<void> {
+    const { namespace, budget: name, key } = handle;
+    const tryOnce = async (): Promise<void> => {
+      const budget = await cluster.get(disruptionBudgets, { namespace, name }, call);
+      const store = await openReservationStore(cluster, budget, call);
+      const { [key]: found, ...others } = store.reservations;
+      if (isSame(found, handle)) await store.write(others, call);
+    };
+    await retryOnConflict(tryOnce, { clock, call }).catch(() => {});
+  }
+
+  return { reserve: (request) => untilDecided(request, () => ask(request)), reserveDownscale, release };
 }
 
-/**
- * Removes exactly this reservation, not a later one of the same pod. Never rejects: a reservation that cannot be
- * removed expires.
- */
-async function releaseReservation(
-  { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
-  handle: ReservationHandle,
-  call: Call,
-): Promise<void> {
-  const { namespace, budget: name, key } = handle;
-  const attempt = async (): Promise<void> => {
-    const budget = await cluster.get(disruptionBudgets, { namespace, name }, call);
-    const store = await openReservationStore(cluster, budget, call);
-    const { [key]: found, ...others } = store.reservations;
-    if (isSame(found, handle)) await store.write(others, call);
-  };
-  await retryOnConflict(attempt, { clock, call }).catch(() => {});
-}
+/** The pod's StatefulSet, by the pod's name; the pod itself if a StatefulSet's pod cannot have the name. */
+const statefulSetOf = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
+  `${namespace}/${name.replace(/-\d+$/, "")}`;

@@ -6,8 +6,8 @@ const STORE = {
   file: "reconciler/budget/act/reservation-store.ts",
   tests: ["test/reconciler/budget/act/reservation-store.test.ts", "test/reconciler/run/reserve-trouble.test.ts"],
 };
-const BATCH = {
-  file: "reconciler/budget/act/decide-batch.ts",
+const TURN = {
+  file: "reconciler/budget/act/decide-together.ts",
   tests: [...RESERVE, "test/reconciler/run/reserve-bounds.test.ts"],
 };
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
@@ -16,7 +16,7 @@ const INTERLEAVINGS = [
   "test/reconciler/interleavings/interleavings.test.ts",
 ];
 
-const OPEN_STORE = "const store = await openReservationStore(tools.cluster, listed.object, call);";
+const OPEN_STORE = "const store = await openReservationStore(cluster, listed.object, call);";
 const GATHER = "const seen = await gatherUnderBudget(budget, tools, call);";
 
 /** Downscales as disruptions like others. */
@@ -216,58 +216,58 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a reservation is written before the eviction is allowed",
-    ...BATCH,
+    ...TURN,
     find: "await store.write(reservations, { deadlineMs, signal: deadline.signal });",
     replacement: "if (deadlineMs < 0) await store.write(reservations, { signal: deadline.signal });",
   },
   {
     breaks: "a dry run reserves nothing",
-    ...BATCH,
-    find: `if (verdict.reason !== "Allowed" || request.dryRun)`,
+    ...TURN,
+    find: `if (verdict.reason !== "Allowed" || dryRun)`,
     replacement: `if (verdict.reason !== "Allowed")`,
   },
   {
     breaks: "a reservation of the rollout, which may be released, is not shared",
-    ...BATCH,
-    find: '(found.by === by || found.kind === "eviction")',
-    replacement: "(found.by === by || !request.rollout)",
+    ...TURN,
+    find: 'earlier.kind === "eviction" || (rollout !== undefined && earlier.by === by)',
+    replacement: "earlier.by === by || !rollout",
   },
   {
     breaks: "the reservation of an unpinned eviction is always written",
-    ...BATCH,
-    find: "found && !request.unpinned && ",
-    replacement: "found && ",
+    ...TURN,
+    find: "isSafe && !unpinned && ",
+    replacement: "isSafe && ",
   },
   {
     breaks: "the reservation of an earlier disruption of the pod is never released",
-    ...BATCH,
-    find: "if (isAgain) return judged(verdict);",
-    replacement: "",
+    ...TURN,
+    find: "isReleasable: !earlier",
+    replacement: "isReleasable: true",
   },
   {
     breaks: "an old reservation is renewed for an eviction that is allowed again",
-    ...BATCH,
-    find: "ageOf(found, now) < RENEWED_AFTER_MS",
-    replacement: "ageOf(found, now) < 3 * RENEWED_AFTER_MS",
+    ...TURN,
+    find: "ageOf(earlier, now) < RENEWED_AFTER_MS",
+    replacement: "ageOf(earlier, now) < 3 * RENEWED_AFTER_MS",
   },
   {
     breaks: "nothing is reserved with too little time left",
-    ...BATCH,
-    find: "if (remaining(request, tools.clock) < LEAST_FOR_WRITE_MS)",
-    replacement: "if (remaining(request, tools.clock) < -LEAST_FOR_WRITE_MS)",
+    ...TURN,
+    find: "if (remaining(request, clock) < LEAST_FOR_WRITE_MS)",
+    replacement: "if (remaining(request, clock) < -LEAST_FOR_WRITE_MS)",
   },
   {
     breaks: "a budget is read before the pods",
-    ...BATCH,
+    ...TURN,
     tests: INTERLEAVINGS,
     find: `${OPEN_STORE}\n  ${GATHER}`,
     replacement: `${GATHER}
-  const again = (await readBudgets(namespace, tools, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
+  const again = (await readBudgets(namespace, tools, call)).find(({ ref }) => ref.uid === listed.ref.uid);
   ${OPEN_STORE.replace("listed.object", "again?.object ?? listed.object")}`,
   },
   {
     breaks: "the Lease of a budget is read before the pods",
-    ...BATCH,
+    ...TURN,
     tests: INTERLEAVINGS,
     find: `${OPEN_STORE}\n  ${GATHER}`,
     replacement: `${GATHER}\n  ${OPEN_STORE}`,
@@ -410,11 +410,11 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     tests: RESERVE,
   },
   {
-    breaks: "budgets of one name in two namespaces share no queue and no denial",
-    file: "reconciler/budget/act/budget-memory.ts",
+    breaks: "budgets of one name in two namespaces share no queue and no pods",
+    file: "reconciler/budget/act/reserve.ts",
     tests: RESERVE,
-    find: "`${namespace}/${budget}`;",
-    replacement: "budget;",
+    find: "`${namespace}/${name.replace(",
+    replacement: "`${namespace.length > 0}/${name.replace(",
   },
   {
     breaks: "the first pod that a downscale takes is counted from ordinals.start",

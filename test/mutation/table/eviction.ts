@@ -1,4 +1,4 @@
-/** Evictions: which pod they reach, and denials that need no list. */
+/** Evictions: which pod they reach. */
 import type { Mutation } from "../mutation.ts";
 
 const TWICE = "test/reconciler/budget/twice.test.ts";
@@ -8,11 +8,6 @@ const EVICTION = {
   tests: [PINNED, "test/functions/eviction/pod-eviction.test.ts"],
 };
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
-const CACHE = {
-  file: "reconciler/budget/denial-cache.ts",
-  tests: ["test/reconciler/budget/denial-cache.test.ts", "test/reconciler/budget/act/deny-again.test.ts"],
-};
-const DENY = { file: "reconciler/budget/act/deny-again.ts", tests: ["test/reconciler/budget/act/deny-again.test.ts"] };
 
 export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
@@ -104,29 +99,5 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     find: "return sameKind && !unpinned && found.pinned;",
     replacement: "return !unpinned && found.pinned;",
     tests: [TWICE, PINNED],
-  },
-  {
-    breaks: "a cached denial is repeated only with proof from a read of the pods",
-    ...CACHE,
-    find: "return notReady + unknown >= needed ? describeUnavailability",
-    replacement: "return notReady + unknown >= 0 ? describeUnavailability",
-  },
-  {
-    breaks: "a denial is not repeated for a recreated zone",
-    ...CACHE,
-    find: "return zone.uid === seen.uid && !zone.terminating",
-    replacement: "return !zone.terminating",
-  },
-  {
-    breaks: "a denial is not repeated for a changed budget",
-    ...DENY,
-    find: "found?.metadata.uid !== uid || found.metadata.generation !== generation",
-    replacement: "found?.metadata.uid !== uid",
-  },
-  {
-    breaks: "a denial is cached for one minute only",
-    ...DENY,
-    find: "if (!cached || clock.monotonic() - cached.at > LASTS_MS) return undefined;",
-    replacement: "if (!cached) return undefined;",
   },
 ];

@@ -25,7 +25,7 @@ describe("a reservation under errors", () => {
     conflictOn({ times: 2 });
     const one = startProcess(stage);
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
-    assert.equal(one.calls.length, 13);
+    assert.equal(one.calls.length, 14);
   });
 
   it("conflicts until the deadline end in NotNow", async () => {
@@ -52,7 +52,7 @@ describe("a reservation under errors", () => {
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0", { deadlineMs: 0 }), "NotNow");
   });
 
-  it("a batch may last until the latest deadline of the requests that share it", async () => {
+  it("a turn may last until the latest deadline of the requests that share it", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const { cluster, ...connected } = stage.connect();
@@ -65,6 +65,7 @@ describe("a reservation under errors", () => {
     };
     const { requestDisruption } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: slow }) });
     assert.equal(await requestDisruption("zone-a-0", { deadlineMs: 500 }), "NotNow");
+    assert.equal(await requestDisruption("zone-a-0", { dryRun: true }), "Allowed");
     const both = [
       requestDisruption("zone-a-0", { deadlineMs: 500 }),
       requestDisruption("zone-a-1", { deadlineMs: 5000 }),
