@@ -1,19 +1,18 @@
 /**
- * Two zones of a group with 3 pods each, as values: the reconciler is to shrink zone a to 2 replicas, or to roll it out
+ * Two zones of a group with 3 pods each, on a small cluster: the reconciler is to shrink zone a to 2 replicas, or to roll it out
  * once it was deployed; a user shrinks zone b through the webhook prepare-downscale. Each list of StatefulSets, each
  * call about the downscale Lease and each stored write is a step of the play.
  */
-import assert from "node:assert/strict";
 import type { Answer } from "../../../functions/http/webhook.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import { leases, statefulSets, type StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
 import { keepingLog, reviewOf, startPrepareDownscale } from "../../functions/stage.ts";
-import { podObjects, selects, statefulSetObject, type ZoneTraits } from "../builders.ts";
+import { createSmallCluster, NAMESPACE } from "../small-cluster.ts";
+import { keyOf, portOf, type Carry, type Deed } from "../store-port.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
 import { noChecks, noMaintenance, noPhases, noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
@@ -25,7 +24,8 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const CALL_MS = 10_000;
 const WEBHOOK_MS = 10_000;
 const REQUEST_MS = 60_000;
-const TYPE = { apiVersion: "apps/v1", kind: "StatefulSet" };
+const LEASES = keyOf(leases);
+const TEMPLATES = { group: "g", version: "v1", plural: "replicatemplates" };
 const JUDGED = { "grafana.com/prepare-downscale": "true" };
 const ANNOTATIONS = {
   "grafana.com/prepare-downscale-http-path": "prepare",
@@ -40,32 +40,29 @@ export interface ShrinkOptions {
   readonly keepsReplicas?: boolean;
   /** False for a cluster whose webhook does not judge the reconciler's writes. */
   readonly judgesReconciler?: boolean;
-  /** False for an API server that ignores the versions of Leases. */
+  /** False for an API server that ignores versions, and that a Lease is there already. */
   readonly checksVersions?: boolean;
-}
-
-interface Change {
-  readonly name: string;
-  readonly replicas: number;
-  readonly version?: string | undefined;
-  /** Milliseconds until the request is given up. */
-  readonly withinMs: number;
 }
 
 export function createShrinkWorld(options: ShrinkOptions) {
   const { stepper, labelled = false, keepsReplicas = false, judgesReconciler = true, checksVersions = true } = options;
   let now = START;
-  let version = 1;
-  let lease: Lease | undefined;
-  const traits = (name: string, labels: Record<string, string>, more: object): ZoneTraits => ({
-    name,
-    labels,
-    annotations: { ...ANNOTATIONS, ...more },
+  const cluster = createSmallCluster(START);
+  const { store } = cluster;
+  const zones = [
+    { name: A, labels: labelled ? JUDGED : {}, more: keepsReplicas ? {} : { ...MIRROR, ...NO_WRITE_BACK } },
+    { name: B, labels: JUDGED, more: {} },
+  ];
+  for (const { name, labels, more } of zones)
+    cluster.addSet({ name, labels, annotations: { ...ANNOTATIONS, ...more } });
+  store.create(`${TEMPLATES.plural}.${TEMPLATES.group}`, {
+    apiVersion: "g/v1",
+    kind: "ReplicaTemplate",
+    metadata: { namespace: NAMESPACE, name: "template" },
+    spec: { replicas: 2 },
+    status: { replicas: 2 },
   });
-  const traitsOfA = traits(A, labelled ? JUDGED : {}, keepsReplicas ? {} : { ...MIRROR, ...NO_WRITE_BACK });
-  const zones = new Map<string, StatefulSet>(
-    [traitsOfA, traits(B, JUDGED, {})].map((one) => [one.name ?? "", { ...TYPE, ...statefulSetObject(one) }]),
-  );
+  cluster.settle();
   const shrunk: string[] = [];
   const deleted = new Set<string>();
   // The pause after a lost race is over at once; the wait for a deadline never ends.
@@ -73,112 +70,56 @@ export function createShrinkWorld(options: ShrinkOptions) {
   const clock: Clock = { now: () => now, monotonic: () => now, sleep };
   const { log } = keepingLog();
 
-  async function call<T>(label: string, effect: () => T, deadlineMs = CALL_MS): Promise<T> {
-    const begunAt = now;
-    await stepper.step(label, "process");
-    if (now - begunAt >= deadlineMs) throw new RolloutError("Timeout", label);
-    return structuredClone(effect());
-  }
+  /** What is a step of the play: what is asked about StatefulSets and the Lease, and every write. */
+  const isStep = ({ verb, plural }: Deed): boolean =>
+    verb !== "discover" && (plural === "statefulsets" || plural === "leases" || verb === "remove");
 
-  function writeLease(body: Lease): Lease {
-    if (checksVersions && lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion)
-      throw new RolloutError("Conflict", "lease");
-    lease = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } };
-    return lease;
-  }
-
-  const podsOf = (name: string) => podObjects({ name }).filter(({ metadata }) => !deleted.has(metadata?.name ?? ""));
-
-  function confirm(name: string, { metadata }: { readonly metadata: { readonly resourceVersion: string } }): string {
-    if (metadata.resourceVersion !== zoneNamed(name).metadata?.resourceVersion)
-      throw new RolloutError("Conflict", name);
-    return metadata.resourceVersion;
-  }
-
-  function remove(pod: string): string {
-    deleted.add(pod);
-    changeA({}, { readyReplicas: 2 });
-    return String(version);
-  }
-
-  function changeA(metadata: object, status: object): void {
-    const found = zoneNamed(A);
-    const next = { ...found.metadata, ...metadata, resourceVersion: String(++version) };
-    zones.set(A, {
-      ...found,
-      metadata: next,
-      status: { ...found.status, ...status } as NonNullable<StatefulSet["status"]>,
-    });
-  }
-
-  function get(plural: string): Lease {
-    if (plural !== "leases" || !lease) throw new RolloutError("NotFound", plural);
-    return lease;
-  }
-
-  function connect(isReconciler: boolean): Cluster {
-    return {
-      async *list({ plural }, { labelSelector = "" }) {
-        const resourceVersion = String(version);
-        if (plural !== "statefulsets")
-          yield { items: [...zones.keys()].flatMap(podsOf).filter(selects(labelSelector)) as never[], resourceVersion };
-        else yield { items: (await call("list", () => [...zones.values()])) as never[], resourceVersion };
-      },
-      get: async ({ plural }, _ref, options) => {
-        if (plural === "replicatemplates") return { spec: { replicas: 2 }, status: { replicas: 2 } } as never;
-        if (plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
-        return (await call("get lease", () => get(plural), options?.deadlineMs)) as never;
-      },
-      create: async (_, { body }, options) =>
-        (await call("create lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
-      replace: async (_, { body }, options) =>
-        (await call("replace lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
-      change: async (_, { name, body }, options) => {
-        const { metadata, spec } = body as { metadata: { resourceVersion: string }; spec: { replicas: number } };
-        const isJudged = labelled && (judgesReconciler || !isReconciler);
-        const change = {
-          name,
-          replicas: spec.replicas,
-          version: metadata.resourceVersion,
-          withinMs: options?.deadlineMs ?? CALL_MS,
-        };
-        return (await request(change, isJudged)).stored as never;
-      },
-      patch: (_, { name, body }, options) =>
-        call(
-          `check ${name}`,
-          () => confirm(name, body as { metadata: { resourceVersion: string } }),
-          options?.deadlineMs,
-        ),
-      remove: (_, { name }, options) => call(`delete ${name}`, () => remove(name), options?.deadlineMs),
-      discover: () => Promise.resolve([{ group: "g", version: "v1", plural: "replicatemplates" }]),
-      watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
+  /** `isJudged`: the webhook is asked about its changes of replicas. */
+  const connect = (isJudged: boolean) => {
+    const carry: Carry = async (deed, effect, { deadlineMs = CALL_MS } = {}) => {
+      if (!isStep(deed)) return effect();
+      if (deed.verb === "change") return await request({ deed, effect, withinMs: deadlineMs }, isJudged);
+      const begunAt = now;
+      await stepper.step(`${deed.verb} ${deed.plural} ${deed.name}`, "process");
+      if (now - begunAt >= deadlineMs) throw new RolloutError("Timeout", deed.name);
+      if (!checksVersions && deed.verb === "create" && store.get(LEASES, NAMESPACE, deed.name))
+        store.remove(LEASES, NAMESPACE, deed.name);
+      const result = effect();
+      if (deed.verb === "remove") lose(deed.name);
+      return result;
     };
+    return portOf(store, carry, { checksVersions, discovered: [TEMPLATES] });
+  };
+
+  /** The pod is gone at once, and its successor does not become ready. */
+  function lose(pod: string): void {
+    deleted.add(pod);
+    cluster.runOut(pod);
+    cluster.sync(A);
   }
 
   const webhook = startPrepareDownscale({ cluster: connect(false), clock });
 
-  const zoneNamed = (name: string): StatefulSet => zones.get(name) ?? assert.fail(name);
+  const zoneNamed = (name: string): StatefulSet => cluster.set(name);
 
   /**
    * What the API server does with a change of replicas: it asks the webhook if there is one, and stores the change in
    * time.
    */
-  async function request({ name, replicas, version: expected, withinMs }: Change, isJudged: boolean) {
+  async function request<T>(
+    { deed, effect, withinMs }: { readonly deed: Deed; readonly effect: () => T; readonly withinMs: number },
+    isJudged: boolean,
+  ): Promise<T> {
+    const { name } = deed;
+    const { replicas } = (deed.body as { readonly spec: { readonly replicas: number } }).spec;
     const begunAt = now;
-    const old = zoneNamed(name);
-    const answer = isJudged ? await judge(old, replicas) : undefined;
+    const answer = isJudged ? await judge(zoneNamed(name), replicas) : undefined;
     if (answer?.allowed === false) throw new RolloutError("Forbidden", answer.message ?? "");
     await stepper.step(`store ${name}`, "apiserver");
     if (now - begunAt >= withinMs) throw new RolloutError("Timeout", name);
-    const { metadata = {}, spec } = zoneNamed(name);
-    if (metadata.resourceVersion !== (expected ?? old.metadata?.resourceVersion))
-      throw new RolloutError("Conflict", name);
-    const next = { ...metadata, resourceVersion: String(++version), generation: (metadata.generation ?? 0) + 1 };
-    const stored = { ...zoneNamed(name), metadata: next, spec: { ...spec, replicas } } as StatefulSet;
-    zones.set(name, stored);
+    const stored = effect();
     shrunk.push(name);
-    return { stored, answer };
+    return stored;
   }
 
   async function judge(zone: StatefulSet, to: number): Promise<Answer> {
@@ -197,21 +138,27 @@ export function createShrinkWorld(options: ShrinkOptions) {
     /** A user gives zone a another template, which the StatefulSet controller observes at once. */
     async deployA(): Promise<void> {
       await stepper.step("deploy", "user");
-      changeA({ generation: 2 }, { observedGeneration: 2, updatedReplicas: 0, updateRevision: "next" });
+      cluster.changeTemplate(A, { image: "app:1" });
+      cluster.sync(A);
     },
     /** A user scales zone b down; resolves with the message of a refusal. */
-    shrinkB: async (): Promise<string | undefined> =>
-      await request({ name: B, replicas: 2, withinMs: REQUEST_MS }, true).then(
-        () => undefined,
-        (error: RolloutError) => error.message,
-      ),
+    shrinkB: async (): Promise<string | undefined> => {
+      const { resourceVersion } = cluster.set(B).metadata;
+      const body = { metadata: { resourceVersion }, spec: { replicas: 2 } };
+      return await connect(true)
+        .change(statefulSets, { namespace: NAMESPACE, name: B, type: "merge", body }, { deadlineMs: REQUEST_MS })
+        .then(
+          () => undefined,
+          (error: RolloutError) => error.message,
+        );
+    },
     /** One tick of the reconciler. */
     reconcile: async (): Promise<Outcome | undefined> => {
-      const cluster = connect(true);
+      const port = connect(labelled && judgesReconciler);
       const signal = new AbortController().signal;
       const result = await tick({
         context: {
-          cluster,
+          cluster: port,
           fence: { write: () => ({ deadlineMs: CALL_MS }) },
           clock,
           stop: signal,
@@ -219,7 +166,7 @@ export function createShrinkWorld(options: ShrinkOptions) {
         namespaces: ["test"],
         takeResync: () => false,
         scaling: {
-          ...scalingOf(cluster),
+          ...scalingOf(port),
           notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }),
         },
         budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
