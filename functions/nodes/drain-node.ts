@@ -69,7 +69,7 @@ function answerRound(drain: DrainStatus, policy: DrainPolicy | undefined): NodeA
  * deleted, or its status cannot be read. The reconciler gives the node another policy, or sends it back to `Idle`.
  */
 export function whyNoReboot(policy: DrainPolicy | undefined): string | undefined {
-  if (!policy) return "no NodeUpdatePolicy has the node in a slot: it does not reboot";
+  if (!policy) return "no NodeUpdatePolicy has the update of this node in a slot: it does not reboot";
   const { frozen } = policy.status;
   if (!frozen) return undefined;
   return `policy ${policy.name} is frozen, and reboots no node: ${frozen.message}`;
@@ -144,10 +144,14 @@ const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
   retryAfterSeconds,
 });
 
-/** The policy that has the node in one of its slots; undefined if none whose status can be read has it. */
+/**
+ * The policy that has the node in one of its slots, for an attempt that was not given up; undefined if none whose status
+ * can be read has it.
+ */
 export async function findPolicy(cluster: Cluster, nodeName: string, call: Call): Promise<Policy | undefined> {
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
     for (const policy of items.map(readPolicy))
-      if (!isInvalid(policy) && policy.status.active.some(({ node }) => node === nodeName)) return policy;
+      if (!isInvalid(policy) && policy.status.active.some(({ node, ending }) => node === nodeName && !ending))
+        return policy;
   return undefined;
 }

@@ -8,7 +8,7 @@ import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
 import type { ActiveNode } from "./policy-status.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
-import { isAtRest, phaseOf } from "./state-machine.ts";
+import { isAtRest, PHASES, phaseOf } from "./state-machine.ts";
 
 export interface ActiveStep {
   readonly entry: ActiveNode;
@@ -68,7 +68,10 @@ function waitFor(entry: ActiveNode, why: string): ActiveNode {
   return entry.waitsFor === waitsFor ? entry : { ...entry, waitsFor };
 }
 
-/** Nodes that an earlier controller started, or whose entry was lost. Nodes that were released are not adopted. */
+/**
+ * Nodes that another policy or an earlier controller started, or whose entry was lost. Nodes that were released are not
+ * adopted. What has not rebooted goes back first: nobody knows whether a freeze stopped it (§17.2).
+ */
 function adopt({ policy, nodes, contested, now }: PolicySnapshot): ActiveNode[] {
   const known = new Set([...policy.status.active, ...policy.status.deferred].map(({ node }) => node));
   return nodes.flatMap((node) => {
@@ -96,7 +99,10 @@ function entryFor(node: UpdateNode, shadow: Shadow, now: number): ActiveNode {
     since: time,
   };
   const phase = phaseOf(node, entry);
-  return phase === "Done" ? entry : { ...entry, phase };
+  if (phase === "Done") return entry;
+  if (PHASES[phase].disruption === "over") return { ...entry, phase };
+  const message = `${node.name} was taken over in phase ${phase}: its update begins again`;
+  return { ...entry, phase, ending: { reason: "TakenOver", message } };
 }
 
 /** The boot in which the update began, as far as it is known: until its reboot, it is the present boot of the node. */

@@ -1,7 +1,7 @@
 /**
  * The next step of an active node: the first rule with an opinion (§17.2).
  *
- *   gone -> finished -> failed -> no longer managed -> frozen -> deadline -> precondition -> wait
+ *   gone -> finished -> failed -> no longer managed -> given up -> frozen -> deadline -> precondition -> wait
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
@@ -59,13 +59,17 @@ const finished: ProgressRule = ({ done, entry }, node) => {
  * is enough.
  */
 function failWithoutReboot(entry: ActiveNode, node: UpdateNode): NodeStep {
-  const { ending } = entry;
-  const reason = FAILURE_REASONS.find((known) => known === ending?.reason);
-  if (ending && reason) return { step: "release", reason, message: ending.message, backOff: false };
+  const ending = endingOf(entry);
+  if (ending) return { step: "release", ...ending, backOff: false };
   const message =
     node.shadow?.status?.failure_reason ??
     `${entry.node} went back to Idle with ${node.shadow?.status?.current_version ?? "no version"}`;
   return { step: "release", reason: "UpdateFailed", message, backOff: false };
+}
+
+function endingOf({ ending }: ActiveNode): Ending | undefined {
+  const reason = FAILURE_REASONS.find((known) => known === ending?.reason);
+  return ending && reason && { reason, message: ending.message };
 }
 
 const failed: ProgressRule = ({ entry }, node) => {
@@ -115,6 +119,14 @@ const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
   const { frozen } = policy.status;
   if (!frozen || entry.phase !== "Draining" || !node.ready) return undefined;
   return { step: "reset", reason: "Frozen", message: `the policy is frozen: ${frozen.message}`, afterReboot: false };
+};
+
+/** An attempt that was given up goes back before its reboot. One that is away comes back first, and may finish. */
+const goesOn: ProgressRule = ({ entry }, node) => {
+  const ending = endingOf(entry);
+  const isAway = hasRebooted(node, entry) || (isInReboot(node) && !node.ready);
+  if (!ending || isAway || PHASES[entry.phase].disruption === "over") return undefined;
+  return { step: "reset", ...ending, afterReboot: false };
 };
 
 const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
@@ -188,6 +200,7 @@ const decide = firstOf<[NodeProgress, UpdateNode], NodeStep>([
   failed,
   recovered,
   stillManaged,
+  goesOn,
   notFrozen,
   inTime,
   started,

@@ -91,6 +91,7 @@ export const FAILURE_REASONS = [
   "NodeGone",
   "NoLongerManaged",
   "StartDropped",
+  "TakenOver",
   "Frozen",
 ] as const;
 export type FailureReason = (typeof FAILURE_REASONS)[number];

@@ -85,6 +85,20 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: 'if (!frozen || entry.phase !== "Starting" ||',
   },
   {
+    breaks: "a node that a policy takes over before its reboot goes back",
+    file: "reconciler/nodes/plan-active.ts",
+    tests: TESTS,
+    find: ', ending: { reason: "TakenOver", message } };',
+    replacement: " };",
+  },
+  {
+    breaks: "an attempt that was given up does not reboot",
+    file: "functions/nodes/drain-node.ts",
+    tests: ["test/reconciler/nodes/act/policies.test.ts"],
+    find: "node === nodeName && !ending",
+    replacement: "node === nodeName",
+  },
+  {
     breaks: "a policy that cannot be obeyed starts nothing",
     ...CLOSED,
     find: "if (problem !== undefined) return",

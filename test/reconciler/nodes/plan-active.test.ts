@@ -214,13 +214,40 @@ describe("the steps of an active node", () => {
     assert.deepEqual(planPass(snapshot([stale])).status.active, []);
   });
 
-  it("takes in nodes that another controller has started, and counts them", () => {
-    const adopted = planPass(
-      snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), node("b")]),
-    ).status;
-    assert.deepEqual(
-      adopted.active.map(({ node, phase }) => `${node} ${phase}`),
-      ["a Draining"],
-    );
-  });
+  const announced = { rebooting: { boot_id: "boot-1", at: at(-MINUTE) } };
+  for (const [title, taken, phase, state] of [
+    ["is sent back while it stages", busyNode("a", "StagedAndPerformedUpdate", "Idle"), "Staging", "Idle"],
+    [
+      "is sent back while it is drained",
+      busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"),
+      "Draining",
+      "Idle",
+    ],
+    [
+      "is sent back if its host did not get the call to reboot",
+      busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { status: announced }),
+      "Rebooting",
+      "Idle",
+    ],
+    [
+      "comes back first if it reboots",
+      busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { status: announced, node: { ready: false } }),
+      "Rebooting",
+      undefined,
+    ],
+    [
+      "goes on once it has rebooted",
+      busyNode("a", "RebootedIntoUpdate", "RebootedIntoUpdate", { node: { bootId: "boot-2" } }),
+      "Returning",
+      "MonitoringUpdate",
+    ],
+  ] as const)
+    it(`takes in a node that another controller has started, which counts, and ${title}`, () => {
+      const { status, writes, started } = planPass(snapshot([taken, node("b")]));
+      assert.deepEqual(
+        status.active.map((one) => `${one.node} ${one.phase}`),
+        [`a ${phase}`],
+      );
+      assert.deepEqual([writes.map(({ spec }) => spec.state), started], [state === undefined ? [] : [state], []]);
+    });
 });

@@ -13,9 +13,12 @@ import {
   statusOf,
   stepAgent,
 } from "./stage.ts";
+import { findPolicy } from "../../../../functions/nodes/drain-node.ts";
+import type { KubeObject } from "../../../emulator/store.ts";
 
 const NODES = ["node-1", "node-2", "node-3"];
 const POLICIES = "nodeupdatepolicies.zonewise.dev";
+const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 let stage: NodeStage | undefined;
 afterEach(async () => {
   await stage?.close();
@@ -129,18 +132,30 @@ describe("a policy that is deleted while its nodes are updated", () => {
     assert.deepEqual([wanted(on)[0], isCordoned(on)], ["Idle", false]);
   });
 
-  it("hands its nodes to a policy that selects them", async () => {
-    const on = await setUp();
-    createPolicy(on, "one", {});
-    await drainFirst(on);
-    removePolicy(on, "one");
-    createPolicy(on, "two", {});
-    await on.tick();
-    assert.deepEqual(
-      statusOf(on, "two").active.map(({ node, phase }) => [node, phase]),
-      [["node-1", "Draining"]],
-    );
-  });
+  for (const next of ["one", "two"])
+    it(`does not let a node reboot that its freeze stopped, as ${next} takes the node over`, async () => {
+      const on = await setUp();
+      const { store } = on.emulator;
+      createPolicy(on, "one", {});
+      await drainFirst(on);
+      const policy = store.get(POLICIES, undefined, "one") as KubeObject;
+      const frozen = { id: "f1", at: "2026-01-01T00:00:00Z", reason: "RebootTimeout", message: "node-9 is lost" };
+      store.update(POLICIES, { ...policy, status: { ...statusOf(on, "one"), frozen } });
+      removePolicy(on, "one");
+      createPolicy(on, next, {});
+      // The status is written first: what if the shadow's write is lost?
+      const heal = on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, effect: { kind: "forbidden" } });
+      await on.tick();
+      assert.deepEqual(
+        statusOf(on, next).active.map(({ node, ending }) => [node, ending?.reason]),
+        [["node-1", "TakenOver"]],
+      );
+      assert.deepEqual([wanted(on)[0], await findPolicy(on.cluster, "node-1", {})], ["RebootedIntoUpdate", undefined]);
+      heal();
+      await on.tick();
+      assert.deepEqual(wanted(on), ["Idle", "Idle", "Idle"]);
+      assert.equal(await findPolicy(on.cluster, "node-1", {}), undefined);
+    });
 });
 
 describe("a policy that is edited while its nodes are updated", () => {
