@@ -6,6 +6,7 @@
  *   deleted, and its pods are about to follow    their controller is a UID that no longer exists
  *   it lost its label, or has another one        their controller exists, and is no zone of the group: "outside"
  *   created again, with other ordinals           a zone has their name, but does not want pods of their ordinals: "replaced"
+ *   the group was renamed while it rolls out     pods of a zone still name the former group: its zones count, "named"
  *
  * Nobody recreates a pod of a StatefulSet that is gone. So nobody of us deletes one, and while one is not ready, or is
  * missing, no other zone loses a pod that serves.
@@ -145,8 +146,12 @@ export const OUTSIDE = "is not in the group that its pods name";
 /** The same, where it was created again without them. */
 export const REPLACED = "was created again without these ordinals: delete such pods, or create it again with them";
 
-/** How a StatefulSet has left its pods behind. */
-export function describeOrphaning({ name, orphaned }: Zone): string {
+/** The same of a zone of another group, which pods of this one name. */
+export const NAMED = "which pods of this group name by their label";
+
+/** How a StatefulSet has left its pods behind, or why it counts here. */
+export function describeOrphaning({ name, group, orphaned }: Zone): string {
+  if (orphaned === "named") return `StatefulSet ${name} is of group ${group}, ${NAMED}`;
   return `StatefulSet ${name} ${orphaned === "outside" ? OUTSIDE : orphaned === "replaced" ? REPLACED : "is gone"}`;
 }
 

@@ -67,7 +67,7 @@ export interface Zone {
   readonly labels: Labels;
   readonly status: ZoneStatus;
   /** Set for pods without a zone of the group, which count as one (orphans.ts). Nobody rolls them out or scales them. */
-  readonly orphaned?: "gone" | "outside" | "replaced";
+  readonly orphaned?: "gone" | "outside" | "replaced" | "named";
 }
 
 /** Key of a group among all namespaces. */

@@ -1,7 +1,7 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import { findCovering } from "../budget/scope.ts";
 import { ownerNameOf } from "../model/order.ts";
-import { OUTSIDE, REPLACED } from "../model/orphans.ts";
+import { NAMED, OUTSIDE, REPLACED } from "../model/orphans.ts";
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
@@ -128,6 +128,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   ZoneOrphaned: {
     rule: "pods whose StatefulSet is gone, or has left the group, are all there and ready",
     remedy: (context) => {
+      if (context.message.includes(NAMED)) return curePods({ ...context, objects: context.objects.slice(1) });
       const names = [...new Set(named("Pod")(context).map(ownerNameOf))].join(" ");
       const relabel = kubectl(
         context,

@@ -57,13 +57,43 @@ export async function gatherGroupZones(
 
 /**
  * Completes the zones of one group, which are all of them, with their pods, and adds the pods that carry the label of the
- * group without being of a zone. Throws the error of the API server.
+ * group without being of a zone. If pods of its zones name other groups, the zones of those are added as orphaned ones
+ * (§1.15.6). Throws the error of the API server.
  */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
-  const { complete, labelled } = await readPods(zones, source, call);
   const { namespace = "", group: name = "" } = zones[0] ?? {};
-  const orphans = await findOrphans(labelled, zones, { ...source, call });
-  return { namespace, name, zones: zones.map(complete), ...(orphans.length > 0 && { orphans }) };
+  const { named, complete, orphans: left } = await completeGroup(zones, { ...source, call });
+  const known = new Set([...zones, ...left].map(({ uid }) => uid));
+  const others = named.size > 0 ? await gatherNamed([...named], namespace, { ...source, call }) : [];
+  const orphans = [...left, ...others.filter(({ uid }) => !known.has(uid))];
+  return { namespace, name, zones: complete, ...(orphans.length > 0 && { orphans }) };
+}
+
+interface CompleteGroup {
+  readonly complete: readonly ZoneWithPods[];
+  readonly orphans: readonly ZoneWithPods[];
+  /** The groups that pods of its zones name by their label, other than their own. */
+  readonly named: ReadonlySet<string>;
+}
+
+async function completeGroup(zones: readonly Zone[], source: BoundSource): Promise<CompleteGroup> {
+  const { complete, labelled, named } = await readPods(zones, source, source.call);
+  return { complete: zones.map(complete), orphans: await findOrphans(labelled, zones, source), named };
+}
+
+/** Groups that pods of one group may name: one selector holds them. */
+const MAX_NAMED = 32;
+
+/** The zones of these groups, and what StatefulSets of them have left behind. */
+async function gatherNamed(names: readonly string[], namespace: string, source: BoundSource): Promise<ZoneWithPods[]> {
+  const labelSelector = `${LABELS.rolloutGroup} in (${names.toSorted().slice(0, MAX_NAMED).join()})`;
+  const query = { namespace, labelSelector };
+  const { items } = await readAll({ resource: statefulSets, query, read: readZone }, source, source.call);
+  const groups = await Promise.all([...groupBy(items, groupKey).values()].map((zones) => completeGroup(zones, source)));
+  return groups.flatMap(({ complete, orphans }) => [
+    ...complete.map((zone) => ({ ...zone, orphaned: "named" as const })),
+    ...orphans,
+  ]);
 }
 
 /** Completes some zones of a group with their pods. */
@@ -81,6 +111,7 @@ interface FoundPods {
   readonly complete: (zone: Zone) => ZoneWithPods;
   /** Those that carry the label of the group, and that none of its zones controls. */
   readonly labelled: readonly Pod[];
+  readonly named: CompleteGroup["named"];
 }
 
 /** Lists of pods in flight for one group. */
@@ -90,6 +121,7 @@ const LISTS_AT_ONCE = 8;
 async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<FoundPods> {
   const found = new Map<Zone, Pod[]>(zones.map((zone) => [zone, []]));
   const labelled: Pod[] = [];
+  const named = new Set<string>();
   const uids = new Set(zones.map(({ uid }) => uid));
   const { namespace = "", group } = zones[0] ?? {};
   await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, findsGroup, zoneOf }) => {
@@ -97,12 +129,16 @@ async function readPods(zones: readonly Zone[], source: Source, call?: Call): Pr
       const pod = readPod(object);
       const { labels = {} } = object.metadata ?? {};
       const zone = zoneOf(pod.owner, labels);
-      if (zone) found.get(zone)?.push(pod);
-      else if (findsGroup && !uids.has(pod.owner ?? "") && labels[LABELS.rolloutGroup] === group) labelled.push(pod);
+      const { [LABELS.rolloutGroup]: names = "" } = labels;
+      if (zone) {
+        found.get(zone)?.push(pod);
+        named.add(names);
+      } else if (findsGroup && !uids.has(pod.owner ?? "") && names === group) labelled.push(pod);
     };
     await visitAll({ resource: pods, query: { namespace, labelSelector }, visit }, source, call);
   });
-  return { complete: (zone) => withPods(zone, found.get(zone) ?? []), labelled };
+  for (const own of ["", group ?? ""]) named.delete(own);
+  return { complete: (zone) => withPods(zone, found.get(zone) ?? []), labelled, named };
 }
 
 /**

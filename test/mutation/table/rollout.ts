@@ -50,6 +50,13 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
         ["rollout/orphans", "run/orphans"],
       ],
       [
+        "no pod goes while the group that it names by its label lacks one",
+        "reconciler/snapshot/gather.ts",
+        "named.size > 0 ?",
+        "named.size > 99 ?",
+        ["run/orphans"],
+      ],
+      [
         "no zone shrinks while an orphaned zone lacks a pod",
         "reconciler/scaling/steady.ts",
         "if (orphaned) return orphaned;",

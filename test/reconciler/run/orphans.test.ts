@@ -5,10 +5,11 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { PodObject } from "../../../infra/kubernetes/resources.ts";
+import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
 import { findOrphans } from "../../../reconciler/snapshot/gather.ts";
 import type { Labels } from "../../../reconciler/model/zone.ts";
+import type { KubeObject } from "../../emulator/store.ts";
 import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
 import { zone } from "../builders.ts";
 import { setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
@@ -39,13 +40,17 @@ async function evict(name: string): Promise<string> {
   return `${answer.allowed ? 200 : answer.code} ${answer.message ?? ""}`.trim();
 }
 
-async function tick(): Promise<string> {
+/** What came of each group. */
+async function tickAll(): Promise<string[]> {
   const { outcomes } = await tickOnce(stage, stage.connect().cluster);
-  const [outcome] = outcomes;
   await stage.time.advance(1000);
-  if (outcome?.state === "held") return `${outcome.hold.reason} ${outcome.hold.message}`;
-  return outcome?.state === "acted" ? outcome.decision.message : (outcome?.state ?? "none");
+  return outcomes.map((outcome) => {
+    if (outcome.state === "held") return `${outcome.hold.reason} ${outcome.hold.message}`;
+    return outcome.state === "acted" ? outcome.decision.message : outcome.state;
+  });
 }
+
+const tick = async (): Promise<string> => (await tickAll())[0] ?? "none";
 
 type Unstored = Readonly<Record<string, unknown>> & {
   readonly apiVersion: string;
@@ -208,6 +213,33 @@ describe("a zone whose StatefulSet loses its label in the middle of its rollout"
     await stage.time.advance(2000);
     assert.match(await tick(), /^updating ingester-zone-c-0/);
   });
+});
+
+describe("a group that is renamed in the middle of its rollout", () => {
+  for (const [title, renamed, template] of [
+    ["with the label of its template, before its pods are replaced", "ingester-zone-a", true],
+    ["alone", C, false],
+  ] as const)
+    it(`keeps the pods of a StatefulSet that has the new label ${title}, while a pod of the former group is not ready`, async () => {
+      const recreate = await orphanAmid({ ready: true });
+      await recreate();
+      const { store } = stage.emulator;
+      const set = store.get(SETS, "default", renamed) as KubeObject & StatefulSet;
+      const labels = { ...set.metadata.labels, "rollout-group": "new" };
+      const own = { ...set.spec?.template?.metadata?.labels, ...(template && { "rollout-group": "new" }) };
+      const made = { ...set.spec?.template, metadata: { labels: own } };
+      const metadata = { ...set.metadata, labels };
+      store.update(SETS, { ...set, metadata, spec: { ...set.spec, template: made } });
+      setReady(`${B}-0`, false);
+      await stage.time.advance(1000);
+      const before = uids(renamed);
+      const waits = `ZoneOrphaned ${renamed} waits: ${B}-0: not ready; StatefulSet ${B} is of group ingester, which`;
+      for (let i = 0; i < 3; i++) assert.ok((await tickAll()).some((line) => line.startsWith(waits)));
+      assert.deepEqual(uids(renamed), before);
+      setReady(`${B}-0`, true);
+      await stage.time.advance(2000);
+      assert.ok((await tickAll()).some((line) => line.startsWith(`updating ${renamed}-0`)));
+    });
 });
 
 describe("StatefulSets outside of a group whose pods have its label", () => {
