@@ -69,7 +69,7 @@ function answerRound(drain: DrainStatus, policy: DrainPolicy | undefined): NodeA
  * deleted, or its status cannot be read. The reconciler gives the node another policy, or sends it back to `Idle`.
  */
 export function whyNoReboot(policy: DrainPolicy | undefined): string | undefined {
-  if (!policy) return "no NodeUpdatePolicy has the update of this node in a slot: it does not reboot";
+  if (!policy) return "no NodeUpdatePolicy has the node in a slot for an update that goes on: it does not reboot";
   const { frozen } = policy.status;
   if (!frozen) return undefined;
   return `policy ${policy.name} is frozen, and reboots no node: ${frozen.message}`;
