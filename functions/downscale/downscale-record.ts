@@ -9,7 +9,6 @@ import { type ConfigMap, configMaps, type StatefulSet } from "../../infra/kubern
 import { ownValue } from "../../infra/json.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { laterOf } from "../../reconciler/downscale/pending.ts";
 import { gatherTracker } from "../../reconciler/downscale/act/gather-downscales.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { readTracker, timeBefore, trackerEntry } from "../../reconciler/model/tracker.ts";
@@ -20,8 +19,11 @@ import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 type Unsettled = string | undefined;
 
 export interface DownscaleRecord {
-  /** The recorded time of the last downscale of each zone of the group, by StatefulSet. */
-  load(namespace: string, group: readonly Zone[], call: Call): Promise<ReadonlyMap<string, string | undefined>>;
+  /**
+   * The times of the last downscales in the zone tracker, by StatefulSet of the namespace. In both modes the later of
+   * tracker and annotation counts: the reconciler writes annotations, and the mode may have changed.
+   */
+  load(namespace: string, group: readonly Zone[], call: Call): Promise<ReadonlyMap<string, string>>;
   /**
    * Records a downscale that happens now; it replaces `earlier`, which did not happen. Resolves with the JSON patch for
    * the response, if the record needs one. A Scale needs none: the Lease records its downscale.
@@ -36,20 +38,14 @@ interface Tools {
   readonly clock: Clock;
 }
 
-/**
- * `tracker` names the zone tracker's ConfigMap. In both modes the later of annotation and tracker counts: the
- * reconciler writes annotations, and the mode may have changed.
- */
+/** `tracker` names the zone tracker's ConfigMap. */
 export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): DownscaleRecord {
   return {
     messages: {
       unreadable: "parsing downscale annotations failed.",
       unsaved: "adding an annotation to the statefulset failed.",
     },
-    async load(namespace, group, call) {
-      const tracked = await gatherTracker(cluster, { namespace, name: tracker }, call);
-      return new Map(group.map(({ name, scaling }) => [name, laterOf(scaling.lastDownscale, tracked.get(name))]));
-    },
+    load: async (namespace, _group, call) => await gatherTracker(cluster, { namespace, name: tracker }, call),
     async save(request) {
       const annotations = { [ANNOTATIONS.lastDownscale]: formatTimestamp(clock.now()) };
       return request.kind.kind === "StatefulSet" ? patchOf(request.object, annotations) : undefined;
@@ -79,9 +75,7 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
         const existing = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
         return existing ?? (await create(namespace, zones, call));
       };
-      const found = await retryOnConflict(attempt, { clock, call, when: isSuperseded });
-      const tracked = readTracker(found.data);
-      return new Map(group.map(({ name: zone, scaling }) => [zone, laterOf(scaling.lastDownscale, tracked.get(zone))]));
+      return readTracker((await retryOnConflict(attempt, { clock, call, when: isSuperseded })).data);
     },
     async save({ namespace = "", name: zone = "" }, earlier, call) {
       const ref = { namespace, name };

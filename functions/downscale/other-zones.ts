@@ -7,7 +7,7 @@ import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "
 import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
 import { describeTooMany } from "../../reconciler/model/too-many-zones.ts";
 import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
-import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
+import { refuseByTime, timedOrphans } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { RequestContext } from "../http/webhook.ts";
@@ -53,17 +53,25 @@ export async function refuseForOtherZones(
   if ("reason" in recorded) return recorded;
   const others = group.filter(({ name }) => name !== own.name);
   const now = tools.clock.now();
-  const times = others.map((zone) => ({
-    name: zone.name,
-    lastDownscale: laterOf(recorded.get(zone.name), lastDownscaleOf(ownValue(shrinking.pending, zone.name), zone, now)),
-    minTime: zone.scaling.minTime,
-  }));
-  const refusal = refuseByTime(times, now, tools.record.messages.unreadable);
+  const refuseEarly = (zones: readonly Zone[]): DownscaleRefusal | undefined => {
+    const times = zones.map((zone) => {
+      const { name, scaling, orphaned } = zone;
+      const pending = lastDownscaleOf(ownValue(shrinking.pending, name), zone, now);
+      return {
+        name,
+        lastDownscale: laterOf(laterOf(scaling.lastDownscale, recorded.get(name)), pending),
+        // Its own minimum time is gone with its StatefulSet; zones of a group have the same one as a rule.
+        minTime: orphaned === "gone" ? own.scaling.minTime : scaling.minTime,
+      };
+    });
+    return refuseByTime(times, now, tools.record.messages.unreadable);
+  };
+  const refusal = refuseEarly(others);
   if (refusal) return refusal;
   const admitted = findAdmitted(shrinking.pending, others, now);
   if (admitted) return { reason: "OtherZoneNotReady", message: admitted.description };
   return await gatherGroup(group, source, call).then(
-    (found) => refuseUnlessIdle(found, shrinking, now),
+    (found) => refuseEarly(timedOrphans(found)) ?? refuseUnlessIdle(found, shrinking, now),
     refuseOnError("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );
 }

@@ -17,7 +17,7 @@ import { formatGoDuration, parseGoDuration } from "../../infra/duration.ts";
 import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
-import type { Zone } from "../model/zone.ts";
+import type { GroupSnapshot, Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { describeWait } from "./wait.ts";
 
@@ -74,6 +74,10 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale
   }
   return newest;
 }
+
+/** The orphaned zones whose downscales count. The times of one that was created again are those of its zone. */
+export const timedOrphans = ({ orphans = [] }: GroupSnapshot): readonly Zone[] =>
+  orphans.filter(({ orphaned }) => orphaned !== "replaced");
 
 /** Another zone of the group, and when it was last scaled down, as it is written somewhere. */
 export interface OtherZone {

@@ -7,7 +7,7 @@ import type { Hold } from "../model/decision.ts";
 import type { GroupSnapshot, Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { decideFollower } from "./leader.ts";
-import { minTimeOver } from "./min-time.ts";
+import { minTimeOver, timedOrphans } from "./min-time.ts";
 import { losesNothing, othersSteady } from "./steady.ts";
 
 /** True if the step takes pods away and nobody forces it: only then the rules below are asked. */
@@ -21,7 +21,7 @@ export function decideShrink(
   times: ZoneTimes,
   group: GroupSnapshot,
 ): Hold | "outdated" | undefined {
-  const why = whyTooEarly(step, times);
+  const why = whyTooEarly(step, times) ?? minTimeOver(step.zone, { ...times, zones: timedOrphans(group) }, "optional");
   if (why) return why;
   const zone = group.zones.find(({ uid }) => uid === step.zone.uid);
   return zone && losesNothing(zone, step.replicas, times.now) ? undefined : othersSteady(step, group, times.now);

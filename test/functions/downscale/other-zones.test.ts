@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
-import { A, B, because, MODES, pendingOf, play, settle } from "../prepare-stage.ts";
-import { callWebhook, createZone, reviewOf, scaleReviewOf } from "../stage.ts";
+import { A, B, because, HOUR, MIN_TIME, MODES, pendingOf, play, settle, track } from "../prepare-stage.ts";
+import { callWebhook, createZone, reviewOf, scaleReviewOf, type Stage } from "../stage.ts";
 
 for (const [mode, recordOf] of MODES)
   for (const [kind, review] of [
@@ -26,6 +26,38 @@ for (const [mode, recordOf] of MODES)
         [false, "OtherZoneNotReady", because(B, why, 2)],
       );
       assert.deepEqual([stage.seen, Object.keys(pendingOf(stage))], [[`POST ${A}-2`], [A]]);
+    });
+
+/** Zone b is deleted without its pods, which are ready. */
+function orphan(stage: Stage): void {
+  const { store } = stage.emulator;
+  for (const pod of store.list("pods", "default")) {
+    if (!pod.metadata.name.startsWith(B)) continue;
+    const { ownerReferences: _, ...metadata } = pod.metadata;
+    const labels = { "rollout-group": "ingester", "statefulset.kubernetes.io/pod-name": metadata.name };
+    store.update("pods", { ...pod, metadata: { ...metadata, labels } });
+  }
+  store.remove("statefulsets.apps", "default", B);
+}
+
+for (const [mode, recordOf] of MODES)
+  for (const [hours, reason] of [
+    [1, "MinTimeNotElapsed"],
+    [13, "Prepared"],
+  ] as const)
+    it(`in ${mode} a zone whose StatefulSet is gone counts by the tracker ${hours} h after its downscale: ${reason}`, async (t) => {
+      const stage = await play(t, recordOf);
+      track(stage, { [B]: Date.now() - hours * HOUR });
+      createZone(stage, B);
+      const { metadata, spec } = createZone(stage, A, { labels: { [MIN_TIME]: "12h" } });
+      orphan(stage);
+      const { store } = stage.emulator;
+      const template = { ...spec?.template, metadata: { labels: { name: A, "rollout-group": "ingester" } } };
+      const stored = store.get("statefulsets.apps", "default", metadata?.name ?? "");
+      assert.ok(stored);
+      const a = store.update("statefulsets.apps", { ...stored, spec: { ...spec, template } });
+      const answer = await callWebhook(stage.webhook, reviewOf(a, 2));
+      assert.deepEqual([answer.allowed, answer.reason], [hours === 13, reason], answer.message);
     });
 
 for (const [count, allowed] of [

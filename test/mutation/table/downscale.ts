@@ -31,10 +31,10 @@ const DECIDE = {
 
 export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
-    breaks: "in tracker mode the later of tracker and annotation counts",
-    file: "functions/downscale/downscale-record.ts",
-    find: "laterOf(scaling.lastDownscale, tracked.get(zone))",
-    replacement: "tracked.get(zone) ?? scaling.lastDownscale",
+    breaks: "in both modes the later of tracker and annotation counts",
+    file: "functions/downscale/other-zones.ts",
+    find: "laterOf(scaling.lastDownscale, recorded.get(name))",
+    replacement: "recorded.get(name) ?? scaling.lastDownscale",
     tests: PREPARE.tests,
   },
   {

@@ -57,6 +57,13 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
         ["run/orphans"],
       ],
       [
+        "no zone shrinks within the minimum time after an orphaned zone",
+        "reconciler/scaling/shrink.ts",
+        "zones: timedOrphans(group) }",
+        "zones: [] }",
+        ["rollout/orphans"],
+      ],
+      [
         "no zone shrinks while an orphaned zone lacks a pod",
         "reconciler/scaling/steady.ts",
         "if (orphaned) return orphaned;",

@@ -6,6 +6,7 @@ import { orphanedZone } from "../../../reconciler/model/orphans.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
+import { decideShrink } from "../../../reconciler/scaling/shrink.ts";
 import { othersSteady } from "../../../reconciler/scaling/steady.ts";
 import { group, LAST, leftBehind, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
@@ -85,6 +86,23 @@ describe("a zone that is to shrink beside pods that a StatefulSet has left behin
   it("waits for those that are not ready, or missing", () => {
     for (const pods of [{ 0: { ready: false } }, { 1: { terminating: true } }, { 2: null }])
       assert.deepEqual(held(pods), { reconciler: "ZoneOrphaned", webhook: "OtherZoneNotReady" });
+  });
+  it("waits for the minimum time after a downscale that the tracker remembers of them", () => {
+    const minTime = { labels: { "grafana.com/min-time-between-zones-downscale": "12h" } };
+    const snapshot = around({}, minTime, {});
+    const [zone] = snapshot.zones;
+    assert.ok(zone);
+    const tracked = new Map([[B, "2026-01-01T00:00:00Z"]]);
+    const reasonAt = (now: string, group: GroupSnapshot) => {
+      const why = decideShrink({ zone, replicas: 2 }, { zones: group.zones, tracked, now: Date.parse(now) }, group);
+      return typeof why === "object" ? why.reason : why;
+    };
+    assert.equal(reasonAt("2026-01-01T11:00:00Z", snapshot), "MinTimeBetweenZones");
+    assert.equal(reasonAt("2026-01-01T13:00:00Z", snapshot), undefined);
+    const [own] = snapshot.orphans ?? [];
+    assert.ok(own);
+    const again = { ...snapshot, orphans: [{ ...own, orphaned: "replaced" as const }] };
+    assert.equal(reasonAt("2026-01-01T11:00:00Z", again), undefined, "it counts as the zone of that name");
   });
   it("does not wait for those that are ready", () =>
     assert.deepEqual(held({}), { reconciler: undefined, webhook: undefined }));
