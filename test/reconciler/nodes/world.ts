@@ -1,4 +1,5 @@
-/** A world of hosts, agents and a controller that may die between any two writes: values only. */
+/** A world of hosts, their agents and a controller that may die between any two writes: values only. */
+import { decideAgent, failStatus, reportHost } from "../../../reconciler/nodes/decide-agent.ts";
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { planPass, type NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
@@ -15,6 +16,8 @@ export interface Host {
   status: ShadowStatus;
   version: number;
   boots: number;
+  /** The version that runs. */
+  runs: string;
   /**
    * What happens to it: its agent is silent, its drain is blocked, its work is missing, its host stays down or boots
    * the old version.
@@ -27,6 +30,7 @@ export interface Host {
 }
 
 export const TARGET = "1.1.0";
+const bootOf = ({ boots }: Host): string => `boot-${boots}`;
 const MINUTE = 60_000;
 
 export class World {
@@ -51,6 +55,7 @@ export class World {
         status,
         version: 1,
         boots: 1,
+        runs: status.current_version,
         silent: false,
         blocked: false,
         missing: false,
@@ -128,75 +133,68 @@ export class World {
     throw new Error("the plan never ends");
   }
 
-  /** The agent and its host take one step. */
+  /** The agent and its host take one step: the agent's is the one that it decides. */
   step(host: Host): void {
     const { spec, status } = host;
-    const rebooted = status.rebooting && status.rebooting.boot_id !== `boot-${host.boots}`;
     if (host.dead || (host.silent && host.node.ready)) return;
     if (!host.node.ready) return this.#comeBack(host);
-    if (rebooted) return this.#afterReboot(host);
-    if (status.current_state === "ErrorReset" || spec.state === "Idle") {
-      // A host that was to reboot and runs on: its agent knows that no reboot is under way.
-      if (spec.state === "Idle" && status.current_state !== "Idle") this.#recover(host);
-      return;
+    if (status.rebooting?.boot_id === bootOf(host)) return this.#reboot(host);
+    const step = decideAgent({
+      now: NOW + this.ms,
+      shadow: { spec, status },
+      host: this.#facts(host),
+      target: TARGET,
+      rebootMs: 10 * MINUTE,
+    });
+    switch (step.step) {
+      case "create":
+      case "wait":
+        return;
+      case "uncordon":
+        this.#mark(host, undefined);
+        return this.#report(host, step.status);
+      case "report":
+        return this.#report(host, step.status);
+      case "stage":
+        return this.#report(host, { ...reportHost({ host: this.#facts(host) }, status), current_state: spec.state });
+      case "drain":
+        return this.#drain(host);
     }
-    if (spec.state === status.current_state) return;
-    if (spec.state === "RebootedIntoUpdate") return this.#drain(host);
-    this.#write(host, { status: { ...status, current_state: spec.state } });
   }
+
+  #facts = (host: Host) => ({ version: host.runs, bootId: bootOf(host) });
 
   /** The agent's action fails. */
   fail(host: Host): void {
     const { spec, status } = host;
-    if (
-      host.silent ||
-      host.dead ||
-      !host.node.ready ||
-      status.rebooting ||
-      spec.state === status.current_state ||
-      spec.state === "Idle"
-    )
-      return;
-    this.#report(host, "ErrorReset");
+    const isIdle = spec.state === status.current_state || spec.state === "Idle";
+    if (host.silent || host.dead || !host.node.ready || status.rebooting || isIdle) return;
+    this.#report(host, failStatus({ now: NOW + this.ms, host: this.#facts(host) }, status, "it failed"));
   }
 
-  #report(host: Host, current_state: ShadowStatus["current_state"], rest: Partial<ShadowStatus> = {}): void {
-    const { status } = host;
-    if (current_state === "ErrorReset") this.reached.failures++;
-    const counts =
-      current_state === "ErrorReset"
-        ? { crash_count: status.crash_count + 1, state_transition_failure_timestamp: at(this.ms) }
-        : {};
-    this.#write(host, { status: { ...status, ...counts, ...rest, current_state } });
-  }
-
-  #recover(host: Host): void {
-    this.#mark(host, undefined);
-    this.#report(host, "Idle", { rebooting: null });
+  /** The API adds when a boot was reported first. */
+  #report(host: Host, next: ShadowStatus): void {
+    const isNew = next.boot_id !== host.status.boot_id;
+    if (next.crash_count > host.status.crash_count) this.reached.failures++;
+    const since = isNew ? at(this.ms) : host.status.boot_reported_at;
+    this.#write(host, { status: { ...next, ...(since !== undefined && { boot_reported_at: since }) } });
   }
 
   #drain(host: Host): void {
     if (host.node.cordonedBy === undefined) return this.#mark(host, `shadow-${host.name}`);
     if (host.blocked) return;
-    if (!host.status.rebooting)
-      return this.#write(host, {
-        status: { ...host.status, rebooting: { boot_id: `boot-${host.boots}`, at: at(this.ms) } },
-      });
+    this.#write(host, { status: { ...host.status, rebooting: { boot_id: bootOf(host), at: at(this.ms) } } });
+  }
+
+  #reboot(host: Host): void {
     this.reached.reboots++;
     host.node = { ...host.node, ready: false, readySince: NOW + this.ms };
   }
 
   #comeBack(host: Host): void {
     host.boots++;
-    host.node = { ...host.node, ready: true, readySince: NOW + this.ms, bootId: `boot-${host.boots}` };
-  }
-
-  #afterReboot(host: Host): void {
-    const current_version = host.rollsBack ? "1.0.0" : TARGET;
-    const rest = { current_version, rebooting: null, boot_id: `boot-${host.boots}`, boot_reported_at: at(this.ms) };
-    if (host.rollsBack) return this.#report(host, "ErrorReset", rest);
-    this.#mark(host, undefined);
-    this.#report(host, "RebootedIntoUpdate", rest);
+    if (host.status.current_state === "StagedAndPerformedUpdate" && !host.rollsBack) host.runs = TARGET;
+    host.node = { ...host.node, ready: true, readySince: NOW + this.ms, bootId: bootOf(host) };
   }
 
   #mark(host: Host, cordonedBy: string | undefined): void {
@@ -228,9 +226,11 @@ export class World {
 
   /** After a pass that has ended, no node that is Ready goes on to its reboot while the policy is frozen. */
   #checkFrozen(): void {
-    for (const { name, spec, status, node } of this.hosts)
+    for (const { name, spec, status, node, runs } of this.hosts)
       if (
         node.ready &&
+        // It came back from its reboot otherwise, and is about to say so.
+        runs !== TARGET &&
         spec.state === "RebootedIntoUpdate" &&
         status.current_state === "StagedAndPerformedUpdate" &&
         !status.rebooting
