@@ -106,7 +106,16 @@ export function describeUnavailable(zone: ZoneWithPods): string {
   const { pods, missing } = unavailable(zone);
   const named = pods.map((pod) => `${pod.name}: ${describeHealth(pod)}`);
   const parts = pods.length > 0 ? [listSome(named)] : [];
-  if (missing > 0) parts.push(`${missing} ${missing === 1 ? "pod" : "pods"} of ${zone.name} missing`);
+  if (missing > 0)
+    parts.push(`${missing} ${missing === 1 ? "pod" : "pods"} of ${zone.name} missing${whyMissing(zone)}`);
   if (parts.length > 0) return parts.join(", ");
   return `${zone.name}: status counts ${zone.status.ready} of ${Math.max(zone.replicas, zone.status.replicas)} ready`;
+}
+
+/** How a message tells of pods that keep a StatefulSet from making its own. */
+export const STRANGERS = "left behind by an earlier StatefulSet of its name, and its selector does not match them";
+
+function whyMissing({ strangers = [] }: ZoneWithPods): string {
+  const names = listSome(strangers.map(({ name }) => name));
+  return strangers.length === 0 ? "" : `: ${names} ${strangers.length === 1 ? "is" : "are"} ${STRANGERS}`;
 }

@@ -87,6 +87,8 @@ export interface ZoneStatus {
 /** A zone with its pods in the order of their ordinals. */
 export interface ZoneWithPods extends Zone {
   readonly pods: readonly Pod[];
+  /** Pods that a StatefulSet of its name has left behind, which hold names that it wants and which it cannot adopt. */
+  readonly strangers?: readonly Pod[];
 }
 
 /** The verdicts of a group's gates, by the stored results of their checks. */

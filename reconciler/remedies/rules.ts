@@ -5,6 +5,7 @@ import { NAMED, OUTSIDE, REPLACED } from "../model/orphans.ts";
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
+import { STRANGERS } from "../model/readiness.ts";
 import { MAX_ZONES } from "../model/too-many-zones.ts";
 import { cureLeader } from "./leader.ts";
 import { cureLabels, curePods, growZone, keepBudget, kubectl, named, zonewise, type RuleContext } from "./cures.ts";
@@ -128,6 +129,10 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   ZoneOrphaned: {
     rule: "pods whose StatefulSet is gone, or has left the group, are all there and ready",
     remedy: (context) => {
+      if (context.message.includes(STRANGERS)) {
+        const left = named("Pod")(context).join(" ");
+        return `delete the pods that were left behind, one after the other, and its own follow: ${kubectl(context, `delete pod ${left}`)}; or create the StatefulSet again with a selector that matches them`;
+      }
       if (context.message.includes(NAMED)) return curePods({ ...context, objects: context.objects.slice(1) });
       const names = [...new Set(named("Pod")(context).map(ownerNameOf))].join(" ");
       const relabel = kubectl(

@@ -162,7 +162,10 @@ export function isGoingBack(zone: ZoneWithPods): boolean {
 const podsReady: ZoneRule = (zone, { zones }) => {
   if (isHealthy(zone)) return undefined;
   const message = `${describeUnavailable(zone)}; ${zone.name} is to be ready before the next step`;
-  const waits = hold("ZoneNotReady", message, [zone, ...unavailable(zone).pods]);
+  const { strangers = [] } = zone;
+  // Pods that hold the names of its own do not go by themselves.
+  const reason = strangers.length > 0 ? "ZoneOrphaned" : "ZoneNotReady";
+  const waits = hold(reason, message, [zone, ...unavailable(zone).pods, ...strangers]);
   return { ...waits, ...waitFor([zone], zones), dedupKey: zone.name };
 };
 

@@ -15,8 +15,10 @@ import { LABELS } from "../model/annotations.ts";
 import { byName, groupBy } from "../model/order.ts";
 import { orphanedZone, orphansByOwner } from "../model/orphans.ts";
 import { type Pod, readPod } from "../model/pod.ts";
+import { isSurplus } from "../model/readiness.ts";
 import {
   groupKey,
+  type Labels,
   readZone,
   withPods,
   type GroupSnapshot,
@@ -24,7 +26,7 @@ import {
   type ZoneList,
   type ZoneWithPods,
 } from "../model/zone.ts";
-import { planLists } from "./shared-lists.ts";
+import { isOtherThan, planLists } from "./shared-lists.ts";
 
 /**
  * Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the
@@ -78,8 +80,16 @@ interface CompleteGroup {
 
 async function completeGroup(zones: readonly Zone[], source: BoundSource): Promise<CompleteGroup> {
   const { complete, labelled, named } = await readPods(zones, source, source.call);
-  return { complete: zones.map(complete), orphans: await findOrphans(labelled, zones, source), named };
+  const withStrangers = (zone: Zone): ZoneWithPods => {
+    const strangers = labelled.filter((pod) => pod.owner === undefined && isInTheWay(pod, zone));
+    return { ...complete(zone), ...(strangers.length > 0 && { strangers }) };
+  };
+  return { complete: zones.map(withStrangers), orphans: await findOrphans(labelled, zones, source), named };
 }
+
+/** True of a pod that was left behind, and that the StatefulSet which wants its name cannot adopt. */
+const isInTheWay = (pod: LabelledPod, zone: Zone): boolean =>
+  pod.madeBy === zone.name && !isSurplus(pod, zone) && isOtherThan(zone.selector, pod.labels);
 
 /** Groups that pods of one group may name: one selector holds them. */
 const MAX_NAMED = 32;
@@ -107,10 +117,12 @@ interface BoundSource extends Source {
   readonly call?: Call | undefined;
 }
 
+type LabelledPod = Pod & { readonly labels: Labels };
+
 interface FoundPods {
   readonly complete: (zone: Zone) => ZoneWithPods;
   /** Those that carry the label of the group, and that none of its zones controls. */
-  readonly labelled: readonly Pod[];
+  readonly labelled: readonly LabelledPod[];
   readonly named: CompleteGroup["named"];
 }
 
@@ -120,7 +132,7 @@ const LISTS_AT_ONCE = 8;
 /** In as few lists as the selectors of the zones allow. */
 async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<FoundPods> {
   const found = new Map<Zone, Pod[]>(zones.map((zone) => [zone, []]));
-  const labelled: Pod[] = [];
+  const labelled: LabelledPod[] = [];
   const named = new Set<string>();
   const uids = new Set(zones.map(({ uid }) => uid));
   const { namespace = "", group } = zones[0] ?? {};
@@ -133,7 +145,7 @@ async function readPods(zones: readonly Zone[], source: Source, call?: Call): Pr
       if (zone) {
         found.get(zone)?.push(pod);
         named.add(names);
-      } else if (findsGroup && !uids.has(pod.owner ?? "") && names === group) labelled.push(pod);
+      } else if (findsGroup && !uids.has(pod.owner ?? "") && names === group) labelled.push({ ...pod, labels });
     };
     await visitAll({ resource: pods, query: { namespace, labelSelector }, visit }, source, call);
   });

@@ -56,6 +56,11 @@ function partsOf(zones: readonly Zone[]): Part[] {
   return isLabelled && group !== "" ? [ofGroup, ...others] : others;
 }
 
+/** True if the selector is known not to match the labels; false for one with expressions. */
+export function isOtherThan(selector: string, labels: Labels): boolean {
+  return Object.entries(labelsOf(selector) ?? {}).some(([key, value]) => labels[key] !== value);
+}
+
 function labelsOf(selector: string): Labels | undefined {
   const terms = selector.split(",").map((term) => TERM.exec(term));
   return terms.every((term) => term !== null)

@@ -195,6 +195,20 @@ describe("a zone that is created again without the pods that it has left behind"
     });
 });
 
+it("names pods that hold the names of a StatefulSet that was created again with another selector", async () => {
+  const recreate = await orphanAmid({ ready: true });
+  await recreate((set) => withOtherSelector(set, {}));
+  await stage.time.advance(60_000);
+  const names = [0, 1, 2].map((ordinal) => `${B}-${ordinal}`);
+  assert.match(
+    await tick(),
+    new RegExp(`^ZoneOrphaned 3 pods of ${B} missing: ${names.join(", ")} are left behind by`),
+  );
+  for (const name of names) stage.emulator.store.remove("pods", "default", name);
+  await stage.time.advance(60_000);
+  assert.doesNotMatch(await tick(), /^ZoneOrphaned/);
+});
+
 describe("a zone whose StatefulSet loses its label in the middle of its rollout", () => {
   it("keeps the pods of others while one of its own is not ready", async () => {
     const recreate = await orphanAmid();
