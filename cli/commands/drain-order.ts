@@ -99,6 +99,8 @@ async function claim(pod: BudgetPod, tools: Tools): Promise<Claim[]> {
   // Several budgets select it, or one that is not valid: every eviction of it is refused.
   if (verdict.reason !== "PodNotInScope") return [{ ...own, refusal: verdict.message }];
   if (group === undefined) return [];
+  const { refusal } = await seeGuard(pod, world, tools.guards);
+  if (refusal !== undefined) return [{ ...own, refusal }];
   const unguarded = `no disruption budget selects pods of group ${group}: nothing refuses evictions in a second zone; zonewise -n ${pod.namespace} doctor proposes a budget`;
   return [{ ...own, refusal: whyOthersComeFirst(zone, world), unguarded }];
 }

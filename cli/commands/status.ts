@@ -15,6 +15,7 @@ import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroupStates } from "../gather/groups.ts";
+import { createGuards } from "../gather/guard.ts";
 import { gatherOrphans } from "../gather/orphans.ts";
 import { gatherHistories } from "../gather/revisions.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
@@ -63,7 +64,8 @@ export const status: Command = {
   async run(session, input) {
     const timeoutMs = readTimeout(input);
     const isWatching = isAskedToWait(input) ?? session.io.isTty;
-    return isWatching ? await watch(session, input, timeoutMs) : show(session, input, await gather(session, input));
+    if (isWatching) return await watch(session, input, timeoutMs);
+    return show(session, input, await gather(session, input, createGuards(session)));
   },
 };
 
@@ -78,29 +80,40 @@ function readTimeout({ flags: { timeout } }: Input): number {
   return ms;
 }
 
-/** What is recorded, and, where that is all done, what is not: the reconciler lists no pods of a settled group. */
-async function gather(session: Session, input: Input): Promise<Overview> {
-  const overview = await gatherRecorded(session, input);
+/** What is recorded, and what is seen beside it. */
+async function gather(session: Session, input: Input, guards: ReturnType<typeof createGuards>): Promise<Overview> {
+  const recorded = await gatherRecorded(session, input);
+  const places = [...new Set(recorded.groups.map(({ namespace }) => namespace))];
+  const [groups, unprotected] = await Promise.all([
+    lookForOrphans(session, input, recorded),
+    gatherUnprotected(session, places, guards),
+  ]);
+  return { ...recorded, groups, unprotected };
+}
+
+/** The reconciler lists no pods of a settled group. A wait looks for orphans once all is done by its record. */
+async function lookForOrphans(session: Session, input: Input, recorded: Overview): Promise<Overview["groups"]> {
+  const { groups } = recorded;
   const isWaiting = isAskedToWait(input) ?? session.io.isTty;
   const isDone = (state: GroupState): boolean => judgeProgress(state) === "done";
-  if (isWaiting ? judgeAll(overview) !== "done" : !overview.groups.some(isDone)) return overview;
-  const read = await gatherOrphans(overview.groups, session).catch((error: unknown) => {
+  if (isWaiting ? judgeAll(recorded) !== "done" : !groups.some(isDone)) return groups;
+  const read = await gatherOrphans(groups, session).catch((error: unknown) => {
     if (!hasCode(error, "Forbidden")) throw error;
-    return [];
+    return undefined;
   });
   const now = session.clock.now();
-  const groups = read.map(({ orphans, ...state }) => withOrphans(state, orphans, now));
-  return groups.length > 0 ? { ...overview, groups } : overview;
+  return read ? read.map(({ orphans, ...state }) => withOrphans(state, orphans, now)) : groups;
 }
 
 async function gatherRecorded(session: Session, { args: [group] }: Input): Promise<Overview> {
   const { namespace } = session;
-  const [noTicks, unprotected] = await Promise.all([gatherTicking(session), gatherUnprotected(session)]);
+  const noTicks = await gatherTicking(session);
   if (group !== undefined) {
     const only = await findGroup(session, namespace, group);
     const own = noTicks.filter((one) => concerns(one, only.namespace));
     const histories = isRecorded(only) ? [] : await gatherHistories(session, only.zones).catch(() => []);
-    return { groups: [{ ...markOld(only, own), histories }], phased: [], policies: [], noTicks: own, unprotected };
+    const groups = [{ ...markOld(only, own), histories }];
+    return { groups, phased: [], policies: [], noTicks: own, unprotected: [] };
   }
   const [groups, found, policies] = await Promise.all([
     gatherGroupStates(session, namespace),
@@ -111,7 +124,7 @@ async function gatherRecorded(session: Session, { args: [group] }: Input): Promi
   if (wrongNamespace) throw wrongNamespace;
   // A namespace without objects of ours needs no reconciler.
   const own = isEmpty({ groups, ...found }) ? noTicks.filter(({ reason }) => reason !== "NotInstalled") : noTicks;
-  return { groups: groups.map((one) => markOld(one, noTicks)), ...found, policies, noTicks: own, unprotected };
+  return { groups: groups.map((one) => markOld(one, noTicks)), ...found, policies, noTicks: own, unprotected: [] };
 }
 
 const isEmpty = ({ groups, phased }: Pick<Overview, "groups" | "phased">): boolean =>
@@ -190,11 +203,12 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
   const endAt = clock.monotonic() + timeoutMs;
   const left = (): number => endAt - clock.monotonic();
   const screen = createScreen(session);
+  const lookAtGuards = createLook(session);
   let pause = EVERY_MS;
   let code: ExitCode = EXIT.timeout;
   while (!signal.aborted) {
     try {
-      const overview = await within(Math.max(left(), EVERY_MS), clock, gather(session, input));
+      const overview = await within(Math.max(left(), EVERY_MS), clock, gather(session, input, lookAtGuards()));
       if (!overview) break;
       screen.update(frameOf(session, input.args, overview));
       const judged = judgeAll(overview);
@@ -212,6 +226,18 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
   }
   if (!signal.aborted) io.warn(`not done within ${shortDuration(timeoutMs)}\n`);
   return code;
+}
+
+/** Milliseconds for which a watch takes what it has seen of the webhook: a look is a dry-run eviction. */
+const SEEN_MS = 30_000;
+
+function createLook(session: Session): () => ReturnType<typeof createGuards> {
+  const { monotonic } = session.clock;
+  let seen = { at: monotonic(), guards: createGuards(session) };
+  return () => {
+    if (monotonic() - seen.at >= SEEN_MS) seen = { at: monotonic(), guards: createGuards(session) };
+    return seen.guards;
+  };
 }
 
 /** Undefined once the time is over: an API server that does not answer must not make a wait longer. */

@@ -23,14 +23,19 @@ interface SeenGuard extends Guard {
   readonly notTried?: string;
 }
 
-/** Undefined for a pod that no budget selects. */
+/** Undefined for a pod that no budget selects, unless its eviction is refused all the same. */
 export async function gatherGuard(
   guards: ReturnType<typeof createGuards>,
   pod: BudgetPod,
   world: World,
 ): Promise<SeenGuard | undefined> {
-  return judgeDisruption(world, pod).verdict.reason === "PodNotInScope" ? undefined : await guards(pod);
+  const guard = await guards(pod);
+  const isSelected = judgeDisruption(world, pod).verdict.reason !== "PodNotInScope";
+  return isSelected || isRefusing(guard) ? guard : undefined;
 }
+
+/** The webhook cannot be called, and fails closed: every eviction in the namespace is refused, with a budget or without. */
+export const isRefusing = ({ state }: Guard): boolean => state === "down";
 
 /** Reads the registered webhooks once, and tries once for each namespace. Never rejects. */
 export function createGuards(session: Session): (pod: Pick<BudgetPod, "namespace">) => Promise<SeenGuard> {

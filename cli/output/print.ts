@@ -77,11 +77,12 @@ export const renderNoTicks = (noTicks: readonly NoTick[], look: BannerLook): str
     })
     .join("");
 
-/** "" if the reconciler has recorded no trouble with the eviction webhook. */
+/** "" without trouble with the eviction webhook. */
 export const renderUnprotected = (unprotected: readonly Unprotected[], look: BannerLook): string =>
   unprotected
-    .map(({ namespace, budgets, message }) => {
-      const sentences = [`${message} (recorded of budget ${listSome(budgets)} in ${namespace})`];
+    .map(({ namespace, budgets, message, isRecorded }) => {
+      const source = isRecorded ? ` (recorded of budget ${listSome(budgets)} in ${namespace})` : "";
+      const sentences = [`${message}${source}`];
       return renderBanner({ heading: "webhooks", sentences, remedy: `zonewise -n ${namespace} doctor` }, look);
     })
     .join("");

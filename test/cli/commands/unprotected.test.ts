@@ -1,0 +1,58 @@
+/** The commands look themselves whether the eviction webhook can be called: with a budget, and without one. */
+import assert from "node:assert/strict";
+import { it, type TestContext } from "node:test";
+import { define } from "../../demo/definitions.ts";
+import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
+import { guardEvictions } from "../guard-stage.ts";
+import { openTerminal } from "../stage.ts";
+
+/** Nothing ticks, so that nothing is recorded. */
+async function open(t: TestContext) {
+  const stage = await setBudgetStage();
+  await define(stage.emulator.store, ["rolloutgroups", "rolloutgates", "phasedrollouts"]);
+  writeBudget(stage);
+  const guard = await guardEvictions(stage);
+  t.after(async () => {
+    guard.close();
+    await stage.close();
+  });
+  await stage.time.advance(1000);
+  return { stage, guard, ...(await openTerminal(t, stage)) };
+}
+
+const DOWN =
+  /^webhooks {2}.*failed calling webhook .*every eviction in default is refused\n +helps: zonewise -n default doctor\n/m;
+
+it("status says at once that the functions are down, and that they are back", async (t) => {
+  const { stage, guard, run, json } = await open(t);
+  assert.doesNotMatch((await run("status")).out, /webhooks/);
+  guard.setService({});
+  for (const line of ["status", "status ingester"]) assert.match((await run(line)).out, DOWN, line);
+  const [group] = await json<{ unprotected: { reason: string; budgets: string[] }[] }[]>("status");
+  assert.deepEqual(
+    group?.unprotected.map(({ reason, budgets }) => [reason, budgets]),
+    [["WebhookDown", ["ingester"]]],
+  );
+  const { store } = stage.emulator;
+  const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail();
+  const condition = { type: "Protecting", status: "False", reason: "WebhookDown", message: "it was down" };
+  store.update(BUDGETS, { ...budget, status: { conditions: [condition] } });
+  guard.setService({ type: "ExternalName", externalName: "127.0.0.1" });
+  assert.doesNotMatch((await run("status")).out, /webhooks/);
+});
+
+it("says so without a budget, too: then evictions are refused, and are not allowed in a second zone", async (t) => {
+  const { stage, guard, run } = await open(t);
+  stage.emulator.store.remove(BUDGETS, "default", "ingester");
+  assert.doesNotMatch((await run("status")).out, /webhooks/);
+  assert.match((await run("drain-order node-1")).out, /not guarded: no disruption budget/);
+  guard.setService({});
+  assert.match((await run("status")).out, DOWN);
+  const drained = await run("drain-order node-1");
+  assert.match(drained.out, /waits: .*every eviction in default is refused/);
+  assert.doesNotMatch(drained.out, /nothing refuses/);
+  assert.equal(drained.code, 1);
+  const explained = await run("explain pod/ingester-zone-a-0");
+  assert.match(explained.out, /evict: no {2}WebhookDown\n/);
+  assert.equal(explained.code, 1);
+});
