@@ -5,7 +5,7 @@
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod, type BudgetZone } from "../../reconciler/budget/budget-pod.ts";
-import { isAllowed, type Verdict } from "../../reconciler/budget/verdict.ts";
+import { isAllowed, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
@@ -32,7 +32,7 @@ export const drainOrder: Command = {
   flags: [],
   exits: {
     0: "the first wave may begin",
-    1: "a pod of the first wave may not go now, or nothing would refuse its eviction: no budget, or no webhook that asks it",
+    1: "a pod of the first wave may not go now, one of any wave not before somebody changes something, or nothing would refuse its eviction: no budget, or no webhook that asks it",
     4: "the first wave may begin, but it could not be checked whether a webhook asks the budget",
   },
   completes: "nodes",
@@ -46,6 +46,7 @@ export const drainOrder: Command = {
     const noTicks = await gatherTicking(session, [...places]);
     print({ ...session, noTicks }, waves.map(toValue), () => render(waves, session));
     const claims = waves[0]?.nodes.flatMap((node) => node.claims) ?? [];
+    if (waves.some(({ nodes }) => nodes.some((node) => node.claims.some((one) => one.isLasting)))) return EXIT.no;
     if (claims.some(({ refusal, unguarded }) => refusal !== undefined || unguarded !== undefined)) return EXIT.no;
     return claims.some(({ unseen }) => unseen !== undefined) ? EXIT.unknown : EXIT.ok;
   },
@@ -97,7 +98,7 @@ async function claim(pod: BudgetPod, tools: Tools): Promise<Claim[]> {
     isDown: isDegraded(zoneOf(pod, zonesIn(world))),
   };
   // Several budgets select it, or one that is not valid: every eviction of it is refused.
-  if (verdict.reason !== "PodNotInScope") return [{ ...own, refusal: verdict.message }];
+  if (verdict.reason !== "PodNotInScope") return [{ ...own, refusal: verdict.message, isLasting: isLasting(verdict) }];
   if (group === undefined) return [];
   const { refusal } = await seeGuard(pod, world, tools.guards);
   if (refusal !== undefined) return [{ ...own, refusal }];
@@ -117,6 +118,7 @@ async function claimByBudget(pod: BudgetPod, snapshot: EvictionSnapshot, { world
   const own = zoneOf(pod, zones);
   const down = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
   return {
+    isLasting: isLasting(verdict),
     pod,
     budget: `${budget.namespace}/${budget.name}`,
     partition,
@@ -135,6 +137,9 @@ const zonesIn = ({ zones, orphans = [] }: World): readonly BudgetZone[] => [...z
 /** Until a StatefulSet that was created again adopts a pod of its name, it counts that as missing. */
 const zoneOf = (pod: BudgetPod, zones: readonly BudgetZone[]): BudgetZone | undefined =>
   zones.find(({ pods }) => pods.some(({ uid }) => uid === pod.uid)) ?? zones.find(({ name }) => name === pod.madeBy);
+
+/** Waiting does not end it. */
+const isLasting = ({ reason }: Verdict): boolean => VERDICTS[reason].code === 400 || reason === "MaxUnavailableZero";
 
 const isDegraded = (zone: BudgetZone | undefined): boolean =>
   zone !== undefined && (zone.pods.length < zone.replicas || zone.pods.some(({ ready }) => !ready));
@@ -181,11 +186,13 @@ function describe(node: DrainNode, wave: number): Cell[] {
   return [String(wave), name, topologyZone, String(claims.length), text];
 }
 
-/** The first of these that applies to a pod of the node: it has to wait, nothing guards it, it is unknown what does. */
+/** The first of these that applies to a pod of the node: it is refused for as long as nobody changes that, it has to wait, nothing guards it, it is unknown what does. */
 function describeNow(claims: readonly Claim[]): Exclude<Cell, string> {
   const find = (what: "refusal" | "unguarded" | "unseen"): string | undefined =>
     claims.find((one) => one[what] !== undefined)?.[what];
   const [refusal, unguarded, unseen] = [find("refusal"), find("unguarded"), find("unseen")];
+  const lasting = claims.find((one) => one.isLasting)?.refusal;
+  if (lasting !== undefined) return { text: `refused: ${lasting}`, tone: "bad" };
   if (refusal !== undefined)
     return { text: `waits: ${refusal}${unguarded === undefined ? "" : `; ${unguarded}`}`, tone: "waiting" };
   if (unguarded !== undefined) return { text: `not guarded: ${unguarded}`, tone: "bad" };

@@ -133,6 +133,9 @@ export const allowByTick = (question: string, message: string): Explanation => (
   byTick: true,
 });
 
+/** It would be executed: neither a yes nor a no of a budget. */
+const NOT_JUDGED = "not judged";
+
 export const STOPPED = "ReconcilerStopped";
 
 /** Turns an answer that the next tick would carry out into a no if the reconciler does not tick. */
@@ -159,7 +162,7 @@ export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod
   if (!eviction || guard.state === "guarded") return [...answers];
   if (guard.state === "unknown")
     return [{ ...eviction, message: `${eviction.message}; but ${guard.message}` }, ...rest];
-  const denied = deny({
+  const no = deny({
     question: eviction.question,
     reason: guard.reason,
     rule: "a webhook asks the disruption budget about every eviction",
@@ -167,6 +170,7 @@ export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod
     objects: [pod],
     remedy: guard.remedy,
   });
+  const denied = guard.state === "open" ? { ...no, answer: NOT_JUDGED } : no;
   return [denied, ...(eviction.allowed ? [] : [eviction]), ...rest];
 }
 

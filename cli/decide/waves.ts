@@ -20,6 +20,8 @@ export interface Claim {
   readonly isDown: boolean;
   /** Why it may not be evicted now; undefined if it may. */
   readonly refusal: string | undefined;
+  /** That does not end by itself. */
+  readonly isLasting?: boolean;
   /** Why nothing would refuse its eviction; undefined if a budget is asked. */
   readonly unguarded?: string | undefined;
   /** Why it is unknown whether a budget is asked about its eviction. */

@@ -219,7 +219,7 @@ function judgeClosed(rollout: RolloutWindow, now: number): ClosedWindow | undefi
   if (!frozen && (!window || isOpen(window, now))) return undefined;
   const until = opensAt(rollout, now);
   const named = window && `window ${window.cron} (${window.timeZone})`;
-  if (until === undefined) return { reason: "WindowInvalid", message: `${named} does not open any more` };
+  if (until === undefined) return { reason: "WindowInvalid", message: `${named} does not open in the next 10 years` };
   const at = formatTimestamp(until);
   return frozen
     ? {

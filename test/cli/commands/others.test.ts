@@ -290,3 +290,20 @@ it("drain-order needs no definition of RolloutGroups, and explain says that it i
     /no definition of RolloutGroups.*\n +install it: kubectl apply -k infra\/manifests\/crds/,
   );
 });
+
+it("drain-order says no if a pod of a later wave is refused for a reason that waiting does not end", async (t) => {
+  const stage = await setBudgetStage();
+  t.after(() => stage.close());
+  const { store } = stage.emulator;
+  writeBudget(stage);
+  const guard = await guardEvictions(stage);
+  t.after(() => guard.close());
+  const zone = store.get("statefulsets.apps", "default", "ingester-zone-c") ?? assert.fail();
+  const labels = { ...zone.metadata.labels, "rollout-group": "ingestr" };
+  store.update("statefulsets.apps", { ...zone, metadata: { ...zone.metadata, labels } });
+  const { run } = await openTerminal(t, stage);
+  const { code, out } = await run("drain-order node-1 node-2 node-3");
+  assert.match(out, /^1 +node-1 +zone-1 +\d+ +yes$/m);
+  assert.match(out, /^\d +node-3 +zone-3 +\d+ +refused: unable to find StatefulSet ingester-zone-c by name/m);
+  assert.equal(code, 1);
+});

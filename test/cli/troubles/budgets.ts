@@ -21,7 +21,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     object: POD,
     says: {
       status: /^webhooks {2}no webhook configuration sends evictions/,
-      explain: /evict: no {2}NoWebhook/,
+      explain: /evict: not judged {2}NoWebhook/,
       doctor: /zpdb\/ingester: no webhook configuration sends evictions/,
       page: /no webhook configuration sends evictions/,
     },

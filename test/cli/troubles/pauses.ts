@@ -145,7 +145,10 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
       for (const zone of ZONES)
         annotate(at, "statefulsets.apps", zone, { [WINDOW]: zone === ZONES[0] ? "* * 2 31 2 *" : "* * * * * *" });
     },
-    says: { doctor: /error {2}statefulset\/ingester-zone-a: window \* \* 2 31 2 \* \(UTC\) does not open any more/ },
+    says: {
+      doctor:
+        /error {2}statefulset\/ingester-zone-a: window \* \* 2 31 2 \* \(UTC\) does not open in the next 10 years/,
+    },
     cure: { by: "doctor", edit: setWindow },
   },
   {
