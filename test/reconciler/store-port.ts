@@ -94,11 +94,12 @@ export function portOf(store: Store, carry: Carry, options: PortOptions = {}): C
     replace: async (resource, { body, ...ref }, call) => {
       const next = body as unknown as Draft;
       const deed = { ...of("replace", resource, ref), body };
-      return (await carry(
-        deed,
-        effect(() => write(resource, ref, next)),
-        call,
-      )) as never;
+      const act = (): KubeObject => {
+        if (checksVersions && !next.metadata.resourceVersion)
+          throw new RolloutError("Invalid", "metadata.resourceVersion: must be specified for an update");
+        return write(resource, ref, next);
+      };
+      return (await carry(deed, effect(act), call)) as never;
     },
     patch: async (resource, patch, call) => {
       const deed = { ...of("patch", resource, patch), body: patch.body };
