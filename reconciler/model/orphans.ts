@@ -134,7 +134,7 @@ export function waitForOrphans(
   return (
     held && {
       ...held,
-      message: `${zone.name} ${wants}: ${held.message}`,
+      message: `${held.message}; ${zone.name} ${wants}`,
       objects: [zone, ...held.objects],
       dedupKey: `${zone.name} after ${held.dedupKey}`,
     }

@@ -57,7 +57,7 @@ describe("the rollout beside pods that a StatefulSet has left behind", () => {
     assert.ok(decision?.action === "hold");
     assert.equal(
       decision.message,
-      "ingester-zone-c waits: ingester-zone-b-0: ImagePullBackOff i; StatefulSet ingester-zone-b is gone: create it again, or delete its pods",
+      "ingester-zone-b-0: ImagePullBackOff i; StatefulSet ingester-zone-b is gone: create it again, or delete its pods; ingester-zone-c waits",
     );
     assert.deepEqual(
       decision.objects.map(({ kind, name }) => `${kind} ${name}`),
