@@ -13,7 +13,7 @@ import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "..
 import { countUnavailable, type EvictionSnapshot } from "../../reconciler/budget/unavailability.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
 import { EXIT } from "../exit.ts";
-import { createGuards, gatherGuard } from "../gather/guard.ts";
+import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
 import { gatherTicking } from "../gather/ticking.ts";
 import { missing } from "../gather/suggest.ts";
@@ -54,7 +54,7 @@ export const drainOrder: Command = {
 
 interface Tools {
   readonly worlds: ReturnType<typeof createPodWorlds>;
-  readonly guards: ReturnType<typeof createGuards>;
+  readonly guards: Guards;
   /** Namespaces with a pod of a group, or under a budget, on the nodes. */
   readonly places: Set<string>;
 }
@@ -71,10 +71,11 @@ async function gatherNode(session: Session, name: string, tools: Tools): Promise
 
 /** Why no webhook asks the budget, why the webhook refuses every eviction, or why neither could be seen. */
 async function seeGuard(pod: BudgetPod, world: World, guards: Tools["guards"]) {
-  const { state, message } = (await gatherGuard(guards, pod, world)) ?? { state: "guarded" };
-  if (state === "guarded" || message === undefined) return {};
-  if (state === "unknown") return { unseen: message };
-  return state === "open" ? { unguarded: message } : { refusal: message };
+  const guard = await gatherGuard(guards, pod, world);
+  if (!guard || guard.reason === "Guarded") return {};
+  const { reason, message } = guard;
+  if (reason === "NotSeen") return { unseen: message };
+  return reason === "NoWebhook" ? { unguarded: message } : { refusal: message };
 }
 
 async function judge(pod: BudgetPod, { worlds, places }: Tools) {

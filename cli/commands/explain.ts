@@ -31,7 +31,7 @@ import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { askEviction } from "../gather/ask-eviction.ts";
 import { gatherBudgetAnswers, gatherGateAnswers, gatherPolicyAnswers } from "../gather/explain-guards.ts";
 import { findGroup, gatherGroupStates } from "../gather/groups.ts";
-import { createDeletionGuards, createGuards, gatherGuard } from "../gather/guard.ts";
+import { createDeletionGuards, createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { findOrphanedZone } from "../gather/orphans.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
@@ -135,7 +135,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const found = await explainOne(session, pod, tools);
     const explained = { ...found, answers: await askApiServer(session, pod, { answers: found.answers, tools }) };
     if (!state) return [explained];
-    const guard = await createDeletionGuards(session)(pod.namespace, pod.labels);
+    const guard = await createDeletionGuards(session, tools.guards)(pod.namespace, pod.labels);
     return [{ ...explained, answers: [...explained.answers, explainDeletion(object, pod, { guard, world })] }];
   },
   node: async (session, name, isGuess) => {
@@ -183,8 +183,8 @@ async function askApiServer(
   { answers, tools }: { readonly answers: readonly Explanation[]; readonly tools: PodTools },
 ): Promise<readonly Explanation[]> {
   if (!answers[0]?.allowed) return answers;
-  const { state, reason } = await tools.guards(pod);
-  if (state !== "guarded" && reason !== "NoWebhook") return answers;
+  const { reason } = await tools.guards(pod.namespace);
+  if (reason !== "Guarded" && reason !== "NoWebhook") return answers;
   return addAnswer(answers, await askEviction(session, pod), { pod, scene: (await tools.worlds(pod)).world });
 }
 
@@ -224,7 +224,7 @@ async function gatherPhasedOf(session: Session, statefulSet: string): Promise<re
 /** Tools that share their reads for several pods. */
 interface PodTools {
   readonly worlds: ReturnType<typeof createPodWorlds>;
-  readonly guards: ReturnType<typeof createGuards>;
+  readonly guards: Guards;
 }
 
 const createPodTools = (session: Session): PodTools => ({

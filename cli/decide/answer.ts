@@ -159,8 +159,8 @@ export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined)
  */
 export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod: Blocker): Explanation[] {
   const [eviction, ...rest] = answers;
-  if (!eviction || guard.state === "guarded") return [...answers];
-  if (guard.state === "unknown")
+  if (!eviction || guard.reason === "Guarded") return [...answers];
+  if (guard.reason === "NotSeen")
     return [{ ...eviction, message: `${eviction.message}; but ${guard.message}` }, ...rest];
   const no = deny({
     question: eviction.question,
@@ -170,7 +170,7 @@ export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod
     objects: [pod],
     remedy: guard.remedy,
   });
-  const denied = guard.state === "open" ? { ...no, answer: NOT_JUDGED } : no;
+  const denied = guard.reason === "NoWebhook" ? { ...no, answer: NOT_JUDGED } : no;
   return [denied, ...(eviction.allowed ? [] : [eviction]), ...rest];
 }
 

@@ -3,10 +3,10 @@ import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { deleteByHand, type NotAsked, podNotAsked } from "../../reconciler/budget/deletion.ts";
-import type { DeletionGuard } from "../../reconciler/budget/deletion-guard.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { allow, deny, explainVerdict, type Explanation } from "./answer.ts";
+import type { DeletionGuard } from "./deletion-guard.ts";
 
 const DELETE = "delete by hand";
 

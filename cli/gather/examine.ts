@@ -7,16 +7,14 @@ import {
   definitions,
   mutatingWebhooks,
   podDisruptionBudgets,
-  pods,
   statefulSets,
   validatingWebhooks,
   type Resource,
 } from "../../infra/kubernetes/resources.ts";
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
-import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
-import { groupKey, readZone, selectorText } from "../../reconciler/model/zone.ts";
+import { groupKey, readZone } from "../../reconciler/model/zone.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { BUDGETS } from "../decide/doctor/budgets.ts";
@@ -79,48 +77,28 @@ const examineOrphans: Examination = async (session) => {
   );
 };
 
-/** Tries each namespace with a budget once, by a dry-run eviction of a pod that one of its budgets selects, if there is one. */
-const examineProtection: Examination = async (session) => {
+/**
+ * Asks in each namespace with a budget once whether the webhook judges evictions, and looks for the guards of deletions
+ * there, by the label that they select.
+ */
+const examineGuards: Examination = async (session) => {
   const budgets = (await listBudgets(session.namespace, session)) ?? [];
   const guards = createGuards(session);
-  const places = Map.groupBy(budgets, ({ ref }) => ref.namespace);
-  const seen = [...places].map(async ([namespace, own]) => {
-    const selectors = own.flatMap(({ matchLabels }) => (matchLabels ? [selectorText({ matchLabels })] : []));
-    if (selectors.length === 0) return [];
-    const guard = await guards((await findOwnedPod(session, namespace, selectors)) ?? { namespace });
+  const deletionGuards = createDeletionGuards(session, guards);
+  const places = [...Map.groupBy(budgets, ({ ref }) => ref.namespace)];
+  const evictions = places.map(async ([namespace, own]) => {
+    const guard = await guards(namespace);
     return own.flatMap(({ ref, matchLabels }) => (matchLabels ? [{ budget: ref.name, guard }] : []));
   });
-  return runChecks(PROTECTION, (await Promise.all(seen)).flat());
-};
-
-/** Checks the guards of deletions in each namespace with a budget, by the labels that the guards select. */
-const examineDeletionGuards: Examination = async (session) => {
-  const budgets = (await listBudgets(session.namespace, session)) ?? [];
-  const guards = createDeletionGuards(session);
-  const places = [...new Set(budgets.map(({ ref }) => ref.namespace))];
-  const seen = places.map(async (namespace) => ({
+  const deletions = places.map(async ([namespace]) => ({
     namespace,
-    guard: await guards(namespace, { [LABELS.rolloutGroup]: "" }),
+    guard: await deletionGuards(namespace, { [LABELS.rolloutGroup]: "" }),
   }));
-  return runChecks(DELETIONS, await Promise.all(seen));
+  return [
+    ...runChecks(PROTECTION, (await Promise.all(evictions)).flat()),
+    ...runChecks(DELETIONS, await Promise.all(deletions)),
+  ];
 };
-
-/** The first pod of a StatefulSet that one of the selectors selects. */
-async function findOwnedPod(
-  session: Session,
-  namespace: string,
-  selectors: readonly string[],
-): Promise<BudgetPod | undefined> {
-  for (const labelSelector of selectors) {
-    const { items } = await readAll(
-      { resource: pods, query: { namespace, labelSelector }, read: readBudgetPod },
-      session,
-    );
-    const pod = items.find(({ controller }) => controller?.kind === "StatefulSet");
-    if (pod) return pod;
-  }
-  return undefined;
-}
 
 const examineHooks: Examination = async (session) =>
   runChecks(WEBHOOKS, [
@@ -189,11 +167,10 @@ type Part = readonly [subject: string, examine: Examination];
 
 /** The gravest first: in this order the findings of a level are shown. */
 const INSTALLED: readonly Part[] = [
-  ["whether evictions are judged", examineProtection],
+  ["what guards pods", examineGuards],
   ["webhook configurations", examineHooks],
   ["rights of the reconciler", examineReconcilerRights],
   ["definitions", examineDefinitions],
-  ["whether deletions of pods are guarded", examineDeletionGuards],
   ["disruption budgets", examineBudgets],
   ["pods that StatefulSets have left behind", examineOrphans],
   ["StatefulSets", examineZones],

@@ -30,7 +30,7 @@ export async function gatherGateAnswers(session: Session, name: string): Explain
 export async function gatherBudgetAnswers(session: Session, name: string): Explained {
   const budget = (await listBudgets(session.namespace, session))?.find(({ ref }) => ref.name === name);
   if (!budget) return undefined;
-  const guard = await createGuards(session)({ namespace: session.namespace });
+  const guard = await createGuards(session)(session.namespace);
   const { matchLabels = {} } = budget;
   const selects = ({ podLabels }: Zone): boolean => matchesLabels(matchLabels, podLabels);
   return explainBudget(budget, guard, await gatherGroupAnswers(session, ({ zones }) => zones.some(selects)));

@@ -1,76 +1,94 @@
 /**
- * Finds out whether a webhook guards the pods of a namespace: by the registered webhooks, and by a dry-run eviction
- * that calls them.
+ * Finds out what guards the pods of a namespace: whether a webhook judges evictions, by a probe, and what judges
+ * deletions by hand, by what is registered.
  */
-import { namespaces } from "../../infra/kubernetes/resources.ts";
+import { absent } from "../../infra/errors.ts";
+import { collect, noteUnread } from "../../infra/kubernetes/collect.ts";
+import { namespaces, validatingPolicies, validatingPolicyBindings } from "../../infra/kubernetes/resources.ts";
 import { once } from "../../infra/once.ts";
-import { readDeletionGuards } from "../../reconciler/budget/act/read-deletion-guard.ts";
-import { readHooks } from "../../reconciler/budget/act/read-guard.ts";
+import { EVICTIONS, readHooks, type Requests, seeGuard } from "../../reconciler/budget/act/see-guard.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
-import { askWebhook } from "../../reconciler/budget/act/probe.ts";
-import { type DeletionGuard, judgeDeletionGuard } from "../../reconciler/budget/deletion-guard.ts";
-import { judgeGuard, type Guard } from "../../reconciler/budget/guard.ts";
+import { DELETION_PATH } from "../../reconciler/budget/deletion.ts";
+import type { Guard } from "../../reconciler/budget/guard.ts";
+import type { Labels } from "../../reconciler/model/zone.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import type { World } from "../../reconciler/plan/world.ts";
+import {
+  type DeletionGuard,
+  type DeletionGuards,
+  type DeletionPolicy,
+  judgeDeletionGuard,
+} from "../decide/deletion-guard.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 
 /** Milliseconds: until then, the port repeats calls that are answered with Retry-After. */
 const PROBE_MS = 5000;
 
-interface SeenGuard extends Guard {
-  /** The reason why no dry-run eviction was tried; absent if one was. */
-  readonly notTried?: string;
-}
+const DELETIONS: Requests = { paths: [DELETION_PATH], operation: "DELETE", resources: ["pods", "*", "pods/*", "*/*"] };
+
+/** The guard of evictions in a namespace. Never rejects. */
+export type Guards = (namespace: string) => Promise<Guard>;
 
 /** Undefined for a pod that no budget selects, unless its eviction is refused all the same. */
-export async function gatherGuard(
-  guards: ReturnType<typeof createGuards>,
-  pod: BudgetPod,
-  world: World,
-): Promise<SeenGuard | undefined> {
-  const guard = await guards(pod);
+export async function gatherGuard(guards: Guards, pod: BudgetPod, world: World): Promise<Guard | undefined> {
+  const guard = await guards(pod.namespace);
   const isSelected = judgeDisruption(world, pod).verdict.reason !== "PodNotInScope";
   return isSelected || isRefusing(guard) ? guard : undefined;
 }
 
 /** The webhook cannot be called, and fails closed: every eviction in the namespace is refused, with a budget or without. */
-export const isRefusing = ({ state }: Guard): boolean => state === "down";
+export const isRefusing = ({ reason }: Guard): boolean => reason === "WebhookDown";
 
-/** Reads the registered webhooks once, and tries once for each namespace. Never rejects. */
-export function createGuards(session: Session): (pod: Pick<BudgetPod, "namespace">) => Promise<SeenGuard> {
-  const read = once(async (_all: "all") => await readHooks({ cluster: session.cluster }));
-  return once(
-    async (pod) => {
-      const [reading, { labels, labelsKnown }, probe] = await Promise.all([
-        read("all"),
-        readLabels(session, pod.namespace),
-        read("all").then(({ hooks = [] }) => {
-          const source = { cluster: session.cluster, call: { deadlineMs: PROBE_MS } };
-          return askWebhook(source, pod.namespace, { hooks, describe: (one) => explainError(one).message });
-        }),
-      ]);
-      const guard = judgeGuard({ ...reading, namespace: pod.namespace, labels, labelsKnown, probe });
-      return probe.result === "notTried" ? { ...guard, notTried: probe.why } : guard;
-    },
-    ({ namespace }) => namespace,
-  );
+/** Reads the registered webhooks once, and asks once in each namespace. */
+export function createGuards({ cluster }: Session): Guards {
+  const registered = once(async (_all: "all") => await readHooks(EVICTIONS, { cluster }));
+  const asking = {
+    cluster,
+    call: { deadlineMs: PROBE_MS },
+    describe: (error: unknown): string => explainError(error).message,
+  };
+  return once(async (namespace: string) => await seeGuard(namespace, await registered("all"), asking));
 }
 
 /** The guard of deletions of pods with these labels in a namespace; reads once. Never rejects. */
 export function createDeletionGuards(
   session: Session,
-): (namespace: string, podLabels: Readonly<Record<string, string>>) => Promise<DeletionGuard> {
-  const read = once(async (_all: "all") => await readDeletionGuards({ cluster: session.cluster }));
-  const labelsOf = once(async (namespace: string) => await readLabels(session, namespace));
+  guards: Guards,
+): (namespace: string, podLabels: Labels) => Promise<DeletionGuard> {
+  const read = once(async (_all: "all") => await readDeletionGuards(session));
+  const labelsOf = once(async (name: string) => {
+    const found = await session.cluster.get(namespaces, { name }).catch(() => undefined);
+    return { ...found?.metadata?.labels, "kubernetes.io/metadata.name": name };
+  });
   return async (namespace, podLabels) => {
-    const [reading, labels] = await Promise.all([read("all"), labelsOf(namespace)]);
-    return judgeDeletionGuard({ ...reading, ...labels, namespace }, podLabels);
+    const [known, labels, evictions] = await Promise.all([read("all"), labelsOf(namespace), guards(namespace)]);
+    return judgeDeletionGuard({ ...known, labels, namespace, evictions }, podLabels);
   };
 }
 
-async function readLabels({ cluster }: Session, name: string) {
-  const found = await cluster.get(namespaces, { name }).catch(() => undefined);
-  const labels = { ...found?.metadata?.labels, "kubernetes.io/metadata.name": name };
-  return { labels, labelsKnown: found !== undefined };
+async function readDeletionGuards({ cluster }: Session): Promise<DeletionGuards> {
+  const unread: string[] = [];
+  const [registered, policies] = await Promise.all([
+    readHooks(DELETIONS, { cluster }),
+    readPolicies({ cluster }).catch(noteUnread(unread, "validating admission policies and their bindings")),
+  ]);
+  return { ...registered, policies, unread: [...registered.unread, ...unread] };
+}
+
+/** Our policies, found by their names. None on a cluster without such a kind. */
+async function readPolicies({ cluster }: Pick<Session, "cluster">): Promise<readonly DeletionPolicy[]> {
+  const [policies, bindings] = await Promise.all([
+    collect(cluster.list(validatingPolicies, {})).catch(absent),
+    collect(cluster.list(validatingPolicyBindings, {})).catch(absent),
+  ]);
+  const enforced = new Set(
+    (bindings ?? []).flatMap(({ spec }) => (spec?.validationActions?.includes("Deny") ? (spec.policyName ?? []) : [])),
+  );
+  return (policies ?? []).flatMap(({ metadata, spec }): DeletionPolicy[] => {
+    const name = metadata?.name ?? "";
+    if (!name.startsWith("pod-deletions.") || !enforced.has(name)) return [];
+    const { namespaceSelector = {}, objectSelector = {} } = spec?.matchConstraints ?? {};
+    return [{ name, namespaceSelector, objectSelector }];
+  });
 }

@@ -38,7 +38,7 @@ export async function gatherUnprotected(
   const known = new Set<string>();
   const all = [...new Set([...places, ...budgets.map(({ metadata }) => metadata.namespace ?? "")])];
   await visitEach(all, { atOnce: AT_ONCE }, async (place) => {
-    const guard = await guards({ namespace: place });
+    const guard = await guards(place);
     if (guard.reason !== "NotSeen") known.add(place);
     const names = budgets.flatMap(({ metadata }) => (metadata.namespace === place ? (metadata.name ?? "") : []));
     const isTrouble = isRefusing(guard) || (names.length > 0 && WEBHOOK.has(guard.reason));

@@ -43,8 +43,6 @@ export interface ProtectionRecord {
   readonly name: string;
   readonly isProtecting: boolean;
   readonly reason: string;
-  /** Of each zone, if it is known. */
-  readonly evictionsAllowed: readonly { readonly zone: string; readonly count: number }[];
 }
 
 /** Disruption budgets with a series; further ones have none. */
@@ -58,29 +56,6 @@ export function sampleProtections(
     value: isProtecting ? 1 : 0,
   }));
   return [METRICS.budgetProtecting.name, samples];
-}
-
-/** Milliseconds after which the reconciler's counts are no longer shown. */
-const HEADROOM_LASTS_MS = 2 * 60_000;
-
-/**
- * No samples while the budget does not protect, or if the last tick is older than two minutes: no number is better than
- * one that drainers and autoscalers would act on by mistake. `now` in milliseconds since the epoch.
- */
-export function sampleHeadroom(
-  budgets: readonly ProtectionRecord[],
-  { lastTick }: Pick<Totals, "lastTick">,
-  now: number,
-): readonly [metric: string, samples: readonly Sample[]] {
-  const seenAt = parseTimestamp(lastTick ?? "");
-  const isRecent = seenAt !== undefined && now - seenAt <= HEADROOM_LASTS_MS;
-  const protecting = isRecent ? budgets.slice(0, MAX_BUDGETS).filter(({ isProtecting }) => isProtecting) : [];
-  const samples = protecting.flatMap(({ namespace, name, evictionsAllowed }) =>
-    evictionsAllowed
-      .slice(0, MAX_ZONES)
-      .map(({ zone, count }) => ({ labels: { namespace, budget: name, zone }, value: count })),
-  );
-  return [METRICS.evictionsAllowed.name, samples];
 }
 
 type Labels = Sample["labels"];

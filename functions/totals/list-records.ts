@@ -26,13 +26,10 @@ export async function listProtections(cluster: Cluster, scope: string, call: Cal
 }
 
 function readProtection({ metadata, status }: DisruptionBudget): ProtectionRecord | undefined {
-  const { conditions = [], zones = [] } = (status ?? {}) as Partial<Protection>;
+  const { conditions = [] } = (status ?? {}) as Partial<Protection>;
   const found = conditions.find(({ type }) => type === "Protecting");
   const { namespace = "", name = "" } = metadata;
-  const evictionsAllowed = zones.flatMap(({ name: zone, disruptionsAllowed: count }) =>
-    count === undefined ? [] : [{ zone, count }],
-  );
-  return found && { namespace, name, isProtecting: found.status === "True", reason: found.reason, evictionsAllowed };
+  return found && { namespace, name, isProtecting: found.status === "True", reason: found.reason };
 }
 
 /** Empty if the cluster knows no PhasedRollout, or if the functions may not list them: they work without. */

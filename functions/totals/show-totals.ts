@@ -12,7 +12,6 @@ import {
   type PhaseRecord,
   type ProtectionRecord,
   sampleGroups,
-  sampleHeadroom,
   samplePhases,
   sampleProtections,
 } from "./group-samples.ts";
@@ -56,6 +55,5 @@ async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions,
     ...sampleGroups(groups, totals, { most: MAX_GROUPS, now }),
     samplePhases(phases),
     sampleProtections(protections),
-    sampleHeadroom(protections, totals, now),
   ]);
 }

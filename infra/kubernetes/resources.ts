@@ -132,21 +132,6 @@ export const pods: Resource<PodObject> = {
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };
 const admission = { group: "admissionregistration.k8s.io", version: "v1" } as const;
-export const services: Resource<{ readonly metadata?: ObjectMeta; readonly spec?: { readonly type?: string } }> = {
-  group: "",
-  version: "v1",
-  plural: "services",
-};
-/** The fields that are read. */
-export interface EndpointSlice {
-  readonly metadata?: ObjectMeta;
-  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[] | null;
-}
-export const endpointSlices: Resource<EndpointSlice> = {
-  group: "discovery.k8s.io",
-  version: "v1",
-  plural: "endpointslices",
-};
 export const validatingWebhooks: Resource<WebhookConfiguration> = {
   ...admission,
   plural: "validatingwebhookconfigurations",

@@ -4,7 +4,6 @@ import type { Issue } from "../../infra/certs/act/revise.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { CertificateConfiguration } from "../../infra/config/certificate-variables.ts";
 import type { Environment } from "../../infra/config/config.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { limitLists } from "../../infra/kubernetes/limit-lists.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import type { Machine } from "../../infra/machine.ts";
@@ -21,8 +20,7 @@ import type { OnBudgets } from "../budget/act/gather-budget.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./session.ts";
-import { secrets } from "../../infra/kubernetes/resources.ts";
-import { createBudgetStatuses } from "../group-status/act/budget-statuses.ts";
+import { createBudgetStatuses } from "../budget/act/budget-statuses.ts";
 import { createConcluder } from "../downscale/act/conclude-downscales.ts";
 import { createBudgetMaintenance } from "../budget/act/maintain-budgets.ts";
 
@@ -73,15 +71,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     metrics: metrics.budgets,
     identity,
   });
-  const certificate = { namespace, name: configuration.certificates.secretName };
-  const readServed = async (call: Call | undefined): Promise<string> =>
-    Buffer.from((await cluster.get(secrets, certificate, call)).data?.["cert"] ?? "", "base64").toString();
-  const budgetStatuses = createBudgetStatuses({
-    cluster,
-    clock,
-    log,
-    readServed: configuration.certificates.selfSigned ? readServed : undefined,
-  });
+  const budgetStatuses = createBudgetStatuses({ cluster, clock, log });
   const noteBudgets: OnBudgets = (scope, budgets) => {
     onBudgets(scope, budgets);
     budgetStatuses.note(scope, budgets);

@@ -14,7 +14,7 @@ import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { NO_TRACER, type Span, type Tracer } from "../../infra/tracing/tracer.ts";
 import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
 import { leasesOf } from "../downscale/act/downscale-lease.ts";
-import type { BudgetStatuses } from "../group-status/act/budget-statuses.ts";
+import type { BudgetStatuses } from "../budget/act/budget-statuses.ts";
 import { createGroupStatuses, type GroupStatuses } from "../group-status/act/group-statuses.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "../model/outcome.ts";
 import type { Zone } from "../model/zone.ts";

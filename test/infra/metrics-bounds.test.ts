@@ -16,7 +16,6 @@ import {
   MAX_BUDGETS,
   MAX_PHASED,
   sampleGroups,
-  sampleHeadroom,
   samplePhases,
   sampleProtections,
 } from "../../functions/totals/group-samples.ts";
@@ -62,7 +61,6 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   evictionsInFlight: 1,
   budgetsObserved: 1,
   budgetProtecting: MAX_BUDGETS,
-  evictionsAllowed: MAX_BUDGETS * MAX_ZONES,
   hostsVersion: MAX_VERSIONS,
   hostsState: 5,
   hostsCrashes: MAX_NODES,
@@ -134,10 +132,8 @@ const EVENTS: readonly Event[] = [
     const phases = groups.map(({ namespace }, i) => ({ namespace, name: `${text}${i}`, phase: "Rolling" }));
     const totals = { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() };
     const shown = sampleGroups(groups, totals, { most: MAX_GROUPS, now: Date.parse("2026-01-01T00:00:00Z") });
-    const evictionsAllowed = zones.map(({ name }) => ({ zone: name, count: 1 }));
-    const budgets = phases.map((one) => ({ ...one, isProtecting: true, reason: "Protecting", evictionsAllowed }));
-    const headroom = sampleHeadroom(budgets, { lastTick: "2026-01-01T00:00:00Z" }, Date.parse("2026-01-01T00:00:00Z"));
-    metrics.show(new Map([...shown, samplePhases(phases), sampleProtections(budgets), headroom]));
+    const budgets = phases.map((one) => ({ ...one, isProtecting: true, reason: "Protecting" }));
+    metrics.show(new Map([...shown, samplePhases(phases), sampleProtections(budgets)]));
   },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");

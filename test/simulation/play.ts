@@ -67,8 +67,6 @@ const settleMs = ({ nodes, zones, windows }: Shape): number =>
 const LATE_MS = 60_000;
 /** So often a history that ends with its first violation looks whether there is one. */
 const STRETCH_MS = 1000;
-/** Evictions that are tried at the end are answered in so many stretches. */
-const MAX_WAITS = 60;
 /** Settled, it stays so. */
 const REST_MS = 600_000;
 /** Characters that are digested at once: line by line takes longer. */
@@ -216,9 +214,6 @@ async function playSeeded(
   unrest = "";
   await runFor(restMs);
   if (unrest !== "") violated(`not at rest: ${unrest}`);
-  let isCompared = violations.length > 0;
-  void oracles.compare().then(() => (isCompared = true));
-  for (let waits = 0; !isCompared && waits < MAX_WAITS; waits++) await runFor(STRETCH_MS);
   const alive = world.processes().map(({ name }) => name);
   // A holder may have been ahead by its clock.
   if (!isOver())

@@ -1,13 +1,13 @@
 /** Checks of `zonewise doctor`: does anything tick, judge evictions, have its rights and its definitions. Pure. */
 import { isInjected } from "../../../infra/certs/configurations.ts";
 import type { Definition, StatefulSet, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
-import type { DeletionGuard } from "../../../reconciler/budget/deletion-guard.ts";
 import { EVICTION_PATHS, type Guard } from "../../../reconciler/budget/guard.ts";
 import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { kubectl } from "../../../reconciler/remedies/cures.ts";
 import type { NoTick } from "../../../reconciler/report/ticking.ts";
 import { ORIGINAL } from "../../../reconciler/report/ticking.ts";
+import type { DeletionGuard } from "../deletion-guard.ts";
 import { type Check, row } from "./check.ts";
 import { describeRight, type Right } from "./rights.ts";
 import { isGrouped } from "./zones.ts";
@@ -37,18 +37,18 @@ export const TICKS: readonly Check<readonly NoTick[]>[] = [
 /** A budget, and the webhook that asks it about evictions. */
 interface GuardedBudget {
   readonly budget: string;
-  readonly guard: Guard & { readonly notTried?: string };
+  readonly guard: Guard;
 }
 
 const objectOfBudget = ({ budget }: GuardedBudget): string => `zpdb/${budget}`;
 const unseen = (isTried: boolean) => (budgets: readonly GuardedBudget[]) =>
-  budgets.filter(({ guard }) => guard.state === "unknown" && (guard.notTried === undefined) === isTried);
+  budgets.filter(({ guard }) => guard.reason === "NotSeen" && (guard.notTried === undefined) === isTried);
 
 export const PROTECTION: readonly Check<readonly GuardedBudget[]>[] = [
   row({
     check: "not-guarded",
     level: "error",
-    when: (budgets) => budgets.filter(({ guard }) => guard.state === "open" || guard.state === "down"),
+    when: (budgets) => budgets.filter(({ guard }) => guard.reason === "NoWebhook" || guard.reason === "WebhookDown"),
     object: objectOfBudget,
     message: ({ guard }) => guard.message,
     fix: ({ guard }) => guard.remedy,

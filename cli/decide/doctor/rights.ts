@@ -24,8 +24,6 @@ const RIGHTS = [
   ...["get", "list", "watch", "create", "patch", "delete"].map((verb) => `${verb} zonewise.dev/rolloutgroups`),
   "update zonewise.dev/rolloutgroups/status",
   ...["get", "list", "create", "update"].map((verb) => `${verb} coordination.k8s.io/leases`),
-  "get /services",
-  "list discovery.k8s.io/endpointslices",
   "list zonewise.dev/rolloutgates",
   "patch zonewise.dev/rolloutgates/status",
   ...["get", "list", "patch"].map((verb) => `${verb} sts.plus/phasedrollouts`),

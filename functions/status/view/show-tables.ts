@@ -61,14 +61,14 @@ export function showQuietGroups(groups: readonly PageGroup[], now: number): Comp
 export function showBudgets(budgets: readonly BudgetRecord[], now: number): ComponentChild {
   return showTable({
     label: "Disruption budgets",
-    columns: ["Budget", "Protecting", "Zones: healthy of expected, evictions allowed", "Reservations"],
+    columns: ["Budget", "Protecting", "Zones: healthy of expected", "Reservations"],
     rows: budgets.map((budget) => {
       const { protection, reservations } = budget;
       const [condition] = protection.conditions ?? [];
       const state =
         condition?.status === "True" ? "True" : `${condition?.status ?? "Unknown"} ${condition?.reason ?? ""}`;
-      const zones = (protection.zones ?? []).map(({ name, healthy, expected, disruptionsAllowed }) =>
-        h("li", {}, `${name}: ${healthy} of ${expected}, ${disruptionsAllowed ?? "not known"}`),
+      const zones = (protection.zones ?? []).map(({ name, healthy, expected, orphaned }) =>
+        h("li", {}, `${name}: ${healthy} of ${expected}${orphaned ? ", orphaned" : ""}`),
       );
       const reserved = Object.entries(reservations).map(([key, one]) =>
         h("li", {}, `${describe(key, one)} by ${one.by} `, showTime(one.time, now)),

@@ -233,13 +233,6 @@ export const METRICS = {
     labels: ["namespace", "budget", "reason"],
     foreign: true,
   },
-  evictionsAllowed: {
-    name: "zonewise_disruption_budget_evictions_allowed",
-    type: "gauge",
-    help: "Evictions of pods of a zone that a disruption budget would allow now, one after the other; none while it does not protect.",
-    labels: ["namespace", "budget", "zone"],
-    foreign: true,
-  },
   gateChecks: {
     name: "zonewise_gate_checks_total",
     type: "counter",

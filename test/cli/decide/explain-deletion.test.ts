@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { explainDeletion } from "../../../cli/decide/explain-deletion.ts";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
-import type { DeletionGuard } from "../../../reconciler/budget/deletion-guard.ts";
+import type { DeletionGuard } from "../../../cli/decide/deletion-guard.ts";
 import { withBudget } from "./worlds.ts";
 
 const WELL = withBudget([{}, {}, {}], {});

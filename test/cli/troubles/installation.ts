@@ -17,7 +17,7 @@ import { deployFunctions } from "../../demo/functions.ts";
 import { withDefaults } from "../../emulator/defaults.ts";
 import type { PostReview } from "../../emulator/admission/call-webhook.ts";
 import { type HostAnswer, openOver, reset, type Sent, serverEnd } from "../../emulator/in-process.ts";
-import { dig, type KubeObject, put, textOf, timestamp } from "../../emulator/objects.ts";
+import { dig, type KubeObject, numberOf, put, textOf, timestamp } from "../../emulator/objects.ts";
 import { writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, setStage, type Stage } from "../../reconciler/stage.ts";
 import { whyNotTrusted } from "../../simulation/certificates/trust.ts";
@@ -77,6 +77,9 @@ export async function install(t: TestContext, env: Readonly<Record<string, strin
   const { routes } = await composeFunctions({ ...common }, machine);
   const memory: NonNullable<RunInput["memory"]> = new Map();
   post = (url, { ca }, data) => {
+    const functions = store.get("deployments.apps", NAMESPACE, "zonewise-functions");
+    if (numberOf(dig(functions, "spec", "replicas")) === 0)
+      return Promise.reject(new Error(`Post "${url.href}": no endpoints available for service "rollout-operator"`));
     const untrusted = whyNotTrusted(shownBy(stage), ca, stage.clock.now());
     if (untrusted !== undefined) return Promise.reject(new Error(`Post "${url.href}": ${untrusted}`));
     return answerOf(routes.get(url.pathname), { url, data });

@@ -133,7 +133,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     "default/a Ready 3/3 9/9 9/9 2026-11-20 03:00:00 UTC (2 d ago)",
   ],
   [
-    "the headroom of a budget, its reservations and by whom",
+    "the zones of a budget, its reservations and by whom",
     {
       budgets: [
         {
@@ -141,7 +141,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
           name: "store",
           protection: {
             zones: [
-              { name: "zone-a", expected: 3, healthy: 2, disruptionsAllowed: 1 },
+              { name: "zone-a", expected: 3, healthy: 2 },
               { name: "zone-b", expected: 3, healthy: 3 },
             ],
             conditions: [

@@ -118,7 +118,7 @@ describe("the reconciler's totals in the functions' metrics", () => {
     store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition());
     await stage.time.advance(5000);
     const zones = [
-      { name: "zone-a", expected: 3, healthy: 3, disruptionsAllowed: 1 },
+      { name: "zone-a", expected: 3, healthy: 3 },
       { name: "zone-b", expected: 3, healthy: 3 },
     ];
     const write = (name: string, condition?: { status: string; reason: string }): void => {
@@ -141,18 +141,6 @@ describe("the reconciler's totals in the functions' metrics", () => {
         [`${name}{namespace="default",budget="c",reason="NotSeen"}`, 0],
       ],
     );
-  });
-
-  it("say how many evictions a budget allows, only while it protects and the reconciler ticks", async () => {
-    const allowed = async (): Promise<unknown[]> =>
-      [...(await startReplica(stage, "one")())].filter(([series]) => series.includes("evictions_allowed"));
-    await reconcile(stage, 1, "run-ticks");
-    await stage.time.advance(5000);
-    assert.deepEqual(await allowed(), [
-      ['zonewise_disruption_budget_evictions_allowed{namespace="default",budget="a",zone="zone-a"}', 1],
-    ]);
-    await stage.time.advance(130_000);
-    assert.deepEqual(await allowed(), []);
   });
 
   it("are shown by one replica, and by another once that is gone", async () => {

@@ -93,7 +93,7 @@ function budget(traits: readonly ZoneTraits[], more: object = {}, spec: object =
     generation: 1,
     zones: group(...traits).zones,
     reservations: {},
-    guard: { state: "guarded", reason: "Guarded", message: "hook guards", remedy: "" },
+    guard: { reason: "Guarded", message: "hook guards", remedy: "" },
     earlier: {},
     now: START,
     ...more,
@@ -101,7 +101,7 @@ function budget(traits: readonly ZoneTraits[], more: object = {}, spec: object =
   return { ...(object as Target), status };
 }
 const unguarded = (reason: "NoWebhook" | "NotSeen") => ({
-  guard: { state: "open", reason, message: "said", remedy: "" },
+  guard: { reason, message: "said", remedy: "" },
 });
 
 function nodes(input: Parameters<typeof nodeSnapshot>[0], status: object = {}): Target {

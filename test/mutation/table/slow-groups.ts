@@ -228,7 +228,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the writer of budgets' statuses lets others have the process",
-    file: "reconciler/group-status/act/budget-statuses.ts",
+    file: "reconciler/budget/act/budget-statuses.ts",
     ...BUDGETS,
     find: "await setImmediate();",
     replacement: "",

@@ -1,94 +1,95 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  type EvictionHook,
-  type GuardFacts,
-  judgeGuard,
-  maySelect,
-  type Probe,
-} from "../../../reconciler/budget/guard.ts";
+import { type Guard, type Hook, judgeGuard, type Probe, type Registered } from "../../../reconciler/budget/guard.ts";
 
-const hook = (traits: Partial<EvictionHook> = {}): EvictionHook => ({
+const hook = (traits: Partial<Hook> = {}): Hook => ({
   configuration: "ours",
   name: "ours.grafana.com",
   failsOpen: false,
+  service: "ns/rollout-operator",
   namespaceSelector: {},
   objectSelector: {},
-  hasConditions: false,
-  service: "ns/ours",
-  caProblem: undefined,
   ...traits,
 });
-const LEFT_BEHIND = hook({ configuration: "original", name: "original.grafana.com", service: "ns/original" });
-const facts = (...hooks: readonly EvictionHook[]): GuardFacts => ({
-  namespace: "ns",
-  labels: { "kubernetes.io/metadata.name": "ns" },
-  labelsKnown: true,
-  hooks,
-  endpoints: new Map([
-    ["ns/ours", 2],
-    ["ns/original", 0],
-  ]),
-  probe: undefined,
-  unread: [],
-});
+const registered = (...hooks: readonly Hook[]): Registered => ({ hooks, unread: [] });
+const UNREAD: Registered = { hooks: undefined, unread: ["webhook configurations may not be read"] };
+const by = "ours.grafana.com";
+const FAILED = (why: string): Probe => ({ result: "failed", by, why });
 
-describe("two eviction webhooks for a namespace", () => {
-  it("refuse each eviction if one fails closed and cannot be called", () => {
-    const { state, message } = judgeGuard(facts(hook(), LEFT_BEHIND));
-    assert.equal(state, "down");
-    assert.match(message, /^original\.grafana\.com cannot be called, Service ns\/original /);
-  });
-  it("are not judged by the one that cannot be called, if it fails open", () => {
-    const { state, message } = judgeGuard(facts({ ...LEFT_BEHIND, failsOpen: true }, hook()));
-    assert.equal(state, "unknown");
-    assert.match(message, /^ours\.grafana\.com is registered /);
-  });
-});
+type Case = readonly [what: string, of: Registered, probe: Probe | undefined, reason: Guard["reason"], says: RegExp];
 
-describe("a configuration without a fault", () => {
-  const CASES: readonly (readonly [what: string, probe: Probe | undefined, state: string, says: RegExp])[] = [
-    ["that nobody has asked", undefined, "unknown", /was not seen to answer; a dry-run eviction was not tried$/],
-    [
-      "whose reader may not ask",
-      { result: "notTried", why: "jane may not create pods/eviction" },
-      "unknown",
-      /a dry-run eviction was not tried: jane may not create pods\/eviction$/,
-    ],
-    ["that gave no clear answer", { result: "unclear", why: "boom" }, "unknown", /was not seen to answer: boom$/],
-    ["that let a probe pass", { result: "allowed" }, "unknown", /did not answer a probe/],
-    ["that could not be called", { result: "failed", why: "x509: unknown" }, "down", /cannot be called, x509: unknown/],
-    [
-      "that has answered",
-      { result: "answered" },
-      "guarded",
-      /^ours\.grafana\.com has answered a probe for evictions in ns$/,
-    ],
-  ];
-  for (const [what, probe, state, says] of CASES)
-    it(`${what} is ${state}`, () => {
-      const guard = judgeGuard({ ...facts(hook()), probe });
-      assert.equal(guard.state, state);
+const CASES: readonly Case[] = [
+  ["is registered for evictions", registered(), undefined, "NoWebhook", /every eviction in ns is executed unjudged$/],
+  [
+    "has answered",
+    registered(hook()),
+    { result: "answered", by },
+    "Guarded",
+    /^ours\.grafana\.com has answered a probe for evictions in ns$/,
+  ],
+  [
+    "has answered, and fails open",
+    registered(hook({ name: "other" }), hook({ failsOpen: true })),
+    { result: "answered", by },
+    "Guarded",
+    /in ns; it fails open while the functions do not answer$/,
+  ],
+  ["has answered, whose registration may not be read", UNREAD, { result: "answered", by }, "Guarded", /^ours/],
+  [
+    "is registered, and let a probe pass",
+    registered(hook()),
+    { result: "allowed" },
+    "NoWebhook",
+    /^ours\.grafana\.com did not judge it: .* a dry-run eviction in ns was allowed unjudged, and so is every other$/,
+  ],
+  ["judged a probe, as far as that may be read", UNREAD, { result: "allowed" }, "NoWebhook", /: no webhook sends them/],
+  [
+    "could be called",
+    registered(hook()),
+    FAILED("no endpoints available"),
+    "WebhookDown",
+    /^ours\.grafana\.com cannot be called, no endpoints available; it fails closed: every eviction in ns is refused$/,
+  ],
+  [
+    "gave a clear answer",
+    registered(hook()),
+    { result: "unclear", why: "boom" },
+    "NotSeen",
+    /^ours\.grafana\.com was not seen to answer for evictions in ns: boom$/,
+  ],
+  [
+    "could be asked by this user",
+    registered(hook()),
+    { result: "notTried", why: "jane may not create pods/eviction" },
+    "NotSeen",
+    /: a dry-run eviction was not tried: jane may not create pods\/eviction$/,
+  ],
+  [
+    "can be seen at all",
+    UNREAD,
+    { result: "unclear", why: "boom" },
+    "NotSeen",
+    /^an eviction webhook \(webhook configurations may not be read\) was not seen to answer .*: boom$/,
+  ],
+];
+
+describe("an eviction webhook", () => {
+  for (const [what, of, probe, reason, says] of CASES)
+    it(`${what}: ${reason}`, () => {
+      const guard = judgeGuard("ns", of, probe);
+      assert.equal(guard.reason, reason);
       assert.match(guard.message, says);
+      assert.equal(guard.remedy === "", reason === "Guarded");
+      assert.equal(guard.notTried, probe?.result === "notTried" ? true : undefined);
     });
 
   for (const why of ["x509: certificate signed by unknown authority", "unable to verify the first certificate"])
     it(`gets its CA again where it is ${why.slice(0, 4)}…`, () =>
-      assert.match(judgeGuard({ ...facts(hook()), probe: { result: "failed", why } }).remedy, /gives them the CA/));
+      assert.match(judgeGuard("ns", registered(hook()), FAILED(why)).remedy, /gives them the CA/));
 
-  it("is no answer where its Service is a URL, an external name, or could not be read", () => {
-    for (const one of [hook({ service: undefined }), hook({ service: "ns/unread" }), hook({ hasConditions: true })])
-      assert.equal(judgeGuard(facts(one)).state, "unknown");
+  it("of another Service is to be served, or removed", () => {
+    const left = hook({ service: "old/webhooks" });
+    const { remedy } = judgeGuard("ns", registered(hook({ name: "b" }), left), FAILED("no endpoints available"));
+    assert.match(remedy, /^see what serves webhooks: kubectl -n old get /);
   });
-});
-
-describe("a webhook", () => {
-  const named = (value: string) =>
-    hook({ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": value } } });
-  for (const [what, one, expected] of [
-    ["of the namespace may select it", named("ns"), true],
-    ["of another namespace does not", named("other"), false],
-    ["by other labels may", hook({ namespaceSelector: { matchLabels: { team: "a" } } }), true],
-  ] as const)
-    it(what, () => assert.equal(maySelect(one, "ns"), expected));
 });

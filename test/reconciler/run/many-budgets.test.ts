@@ -13,7 +13,7 @@ import { createBudgetMaintenance } from "../../../reconciler/budget/act/maintain
 import { listBudgets } from "../../../reconciler/budget/act/gather-budget.ts";
 import { observeBudgets } from "../../../reconciler/budget/act/observe-budgets.ts";
 import { createReserver } from "../../../reconciler/budget/act/reserve.ts";
-import { createBudgetStatuses } from "../../../reconciler/group-status/act/budget-statuses.ts";
+import { createBudgetStatuses } from "../../../reconciler/budget/act/budget-statuses.ts";
 import { zone } from "../builders.ts";
 import { setBudgetStage, writeBudget } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";

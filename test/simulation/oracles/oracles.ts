@@ -5,7 +5,6 @@ import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
 import { createDryRunSafety } from "./dry-runs.ts";
-import { createHeadroomOracle } from "./headroom.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { LEASES, NAMESPACE, OTHER_GROUP, TWIN, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
@@ -108,7 +107,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   /** How many milliseconds ago what an actor does now may have been decided. */
   const decidedMs = (actor: string): number =>
     !isCalm(shape) || !hasGoneOn(actor) ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
-  const headroom = createHeadroomOracle(violated);
   const checks = createCheckSafety({
     shape,
     violated,
@@ -129,7 +127,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     certificates,
     writes,
     createDryRunSafety({ violated, now }),
-    { onReview: headroom.onReview },
     checks,
     templates,
     nodeSafety,
@@ -171,7 +168,5 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onAnswer: checks.onAnswer,
     onNodeAnswer: (told) => nodeSafety?.onNodeAnswer(told),
     onHost: (told) => nodeSafety?.onHost(told),
-    /** Resolves once the evictions that are tried at the end have been compared. */
-    compare: (): Promise<void> => headroom.look(world(), shape.zones),
   } satisfies Partial<WorldOptions> & Readonly<Record<string, unknown>>;
 }

@@ -13,6 +13,7 @@ import {
 } from "../../../../cli/decide/doctor/installation.ts";
 import { describeRight, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../../../../cli/decide/doctor/rights.ts";
 import type { StatefulSet, WebhookConfiguration } from "../../../../infra/kubernetes/resources.ts";
+import type { Guard } from "../../../../reconciler/budget/guard.ts";
 import { ANNOTATIONS } from "../../../../reconciler/model/annotations.ts";
 import { rightsOf, rulesBoundTo } from "../../../infra/rights.ts";
 import { statefulSetObject } from "../../../reconciler/builders.ts";
@@ -171,12 +172,12 @@ describe("of a template that carries zonewise/delete-by-hand", () => {
 
 it("calls what is known to be wrong an error, and what could not be seen a warning", () => {
   const said = { message: "m", remedy: "r" };
-  const guard = (state: "guarded" | "open" | "down" | "unknown", notTried?: string) => ({
+  const guard = (reason: Guard["reason"], notTried?: true) => ({
     budget: "db",
-    guard: { state, reason: "NoWebhook", ...said, ...(notTried !== undefined && { notTried }) } as const,
+    guard: { reason, ...said, ...(notTried && { notTried }) },
   });
-  const guards = [guard("guarded"), guard("open"), guard("down"), guard("unknown"), guard("unknown", "no right")];
-  assert.deepEqual(summaryOf(runChecks(PROTECTION, guards as never)), [
+  const guards = [guard("Guarded"), guard("NoWebhook"), guard("WebhookDown"), guard("NotSeen"), guard("NotSeen", true)];
+  assert.deepEqual(summaryOf(runChecks(PROTECTION, guards)), [
     "error not-guarded zpdb/db",
     "error not-guarded zpdb/db",
     "warning not-checked zpdb/db",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
-import { askWebhook } from "../../../../reconciler/budget/act/probe.ts";
+import { seeGuard } from "../../../../reconciler/budget/act/see-guard.ts";
 import { setBudgetStage } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
 
@@ -20,14 +20,15 @@ describe("a probe that no webhook answers", { timeout: 60_000 }, () => {
       return await direct.create(resource, { ...target, body: change(target.body as object) as never }, call);
     };
     const source = { cluster: { ...direct, create }, call: { deadlineMs: 5000 } };
-    return { probe: await askWebhook(source, "default", { hooks: [] }), sent };
+    const { reason } = await seeGuard("default", { hooks: undefined, unread: [] }, source);
+    return { reason, sent };
   }
   const uids = (): unknown[] => stage.emulator.store.list("pods").map(({ metadata }) => metadata.uid);
 
   it("was allowed, and pods stay: it names none that there is", async () => {
     const before = uids();
-    const { probe, sent } = await ask();
-    assert.deepEqual(probe, { result: "allowed" });
+    const { reason, sent } = await ask();
+    assert.equal(reason, "NoWebhook");
     const [{ metadata, deleteOptions } = assert.fail()] = sent as {
       metadata: { name: string };
       deleteOptions: object;
@@ -43,11 +44,11 @@ describe("a probe that no webhook answers", { timeout: 60_000 }, () => {
 
   it("reaches no pod even if it is no dry run any more", async () => {
     const before = uids();
-    const { probe } = await ask((body) => ({
+    const { reason } = await ask((body) => ({
       ...body,
       deleteOptions: { ...(body as { deleteOptions: object }).deleteOptions, dryRun: [] },
     }));
-    assert.deepEqual(probe, { result: "allowed" });
+    assert.equal(reason, "NoWebhook");
     assert.deepEqual(uids(), before);
   });
 });

@@ -2,8 +2,9 @@
  * The guard of pod deletions by hand in a namespace (§5.12): our policy, which refuses each, our webhook, which asks
  * the budget, or none. Policies and webhooks of others are not known. Pure.
  */
-import { matchesSelector, type LabelSelector } from "../model/label-selector.ts";
-import { type EvictionHook, type GuardFacts, selectsNamespace, whyNotCallable } from "./guard.ts";
+import type { Guard, Hook, Registered } from "../../reconciler/budget/guard.ts";
+import { type LabelSelector, matchesSelector } from "../../reconciler/model/label-selector.ts";
+import type { Labels } from "../../reconciler/model/zone.ts";
 
 /** A policy on deletions of pods that a binding enforces. */
 export interface DeletionPolicy {
@@ -12,19 +13,23 @@ export interface DeletionPolicy {
   readonly objectSelector: LabelSelector;
 }
 
-export interface DeletionGuardFacts extends Pick<
-  GuardFacts,
-  "namespace" | "labels" | "labelsKnown" | "endpoints" | "unread"
-> {
-  /** Entries that are called for deletions of pods; undefined if they could not be read. */
-  readonly hooks: readonly EvictionHook[] | undefined;
+/** Webhooks are those that get deletions of pods. */
+export interface DeletionGuards extends Registered {
   readonly policies: readonly DeletionPolicy[] | undefined;
+}
+
+export interface DeletionFacts extends DeletionGuards {
+  readonly namespace: string;
+  /** Labels of the namespace; its name alone, if it could not be read. */
+  readonly labels: Labels;
+  /** Of evictions in the namespace: a webhook that cannot be called for these cannot be called for deletions. */
+  readonly evictions: Guard;
 }
 
 export interface DeletionGuard {
   /**
-   * `policy`: each is refused. `webhook`: the budget decides. `down`: the webhook cannot be called and fails closed, each
-   * is refused. `none`: each is executed. `unknown`: it was not seen.
+   * `policy`: each is refused. `webhook`: the budget decides. `down`: the webhook cannot be called, each is refused.
+   * `none`: each is executed. `unknown`: it was not seen.
    */
   readonly by: "policy" | "webhook" | "down" | "none" | "unknown";
   readonly message: string;
@@ -36,13 +41,10 @@ const CHOOSE =
   "docs/hardening.md, Deletions of pods: infra/manifests/pod-deletion-webhook or infra/manifests/pod-deletion-policy";
 
 /** The guard of pods with these labels. */
-export function judgeDeletionGuard(
-  facts: DeletionGuardFacts,
-  podLabels: Readonly<Record<string, string>>,
-): DeletionGuard {
-  const { namespace, hooks, policies, unread } = facts;
-  const concerns = (one: Pick<EvictionHook, "namespaceSelector" | "objectSelector">): boolean =>
-    selectsNamespace(one, facts) && matchesSelector(one.objectSelector, podLabels);
+export function judgeDeletionGuard(facts: DeletionFacts, podLabels: Labels): DeletionGuard {
+  const { namespace, labels, hooks, policies, unread } = facts;
+  const concerns = (one: Pick<Hook, "namespaceSelector" | "objectSelector">): boolean =>
+    matchesSelector(one.namespaceSelector, labels) && matchesSelector(one.objectSelector, podLabels);
   const policy = policies?.find(concerns);
   if (policy)
     return {
@@ -61,13 +63,11 @@ export function judgeDeletionGuard(
   return { by: "none", message: `kubectl delete pod in ${namespace} asks no disruption budget`, remedy: CHOOSE };
 }
 
-function judgeHook(hook: EvictionHook, facts: DeletionGuardFacts): DeletionGuard {
-  const { name, failsOpen } = hook;
-  const why = whyNotCallable(hook, facts);
-  if (why === undefined)
+function judgeHook({ name, failsOpen }: Hook, { evictions }: DeletionFacts): DeletionGuard {
+  if (evictions.reason !== "WebhookDown")
     return { by: "webhook", message: `${name} asks the disruption budget about each deletion of a pod`, remedy: "" };
-  const remedy = "docs/reference/webhooks.md, Is it asked: what mends the eviction webhook mends this one";
+  const { message, remedy } = evictions;
   return failsOpen
-    ? { by: "none", message: `${name} cannot be called, ${why}, and fails open: deletions ask no budget`, remedy }
-    : { by: "down", message: `${name} cannot be called, ${why}, and fails closed: deletions are refused`, remedy };
+    ? { by: "none", message: `${name} fails open: deletions ask no budget while ${message}`, remedy }
+    : { by: "down", message: `${name} fails closed: deletions are refused while ${message}`, remedy };
 }

@@ -2,24 +2,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
+  type DeletionFacts,
   type DeletionGuard,
-  type DeletionGuardFacts,
   type DeletionPolicy,
   judgeDeletionGuard,
-} from "../../../reconciler/budget/deletion-guard.ts";
-import type { EvictionHook } from "../../../reconciler/budget/guard.ts";
+} from "../../../cli/decide/deletion-guard.ts";
+import type { Guard, Hook } from "../../../reconciler/budget/guard.ts";
 
 const GROUPED = { matchExpressions: [{ key: "rollout-group", operator: "Exists" }] };
 const here = (namespace: string) => ({ matchLabels: { "kubernetes.io/metadata.name": namespace } });
-const hook = (traits: Partial<EvictionHook> = {}): EvictionHook => ({
+const hook = (traits: Partial<Hook> = {}): Hook => ({
   configuration: "pod-deletion-ns",
   name: "pod-deletion-ns.grafana.com",
   failsOpen: false,
   namespaceSelector: here("ns"),
   objectSelector: GROUPED,
-  hasConditions: true,
   service: "ns/ours",
-  caProblem: undefined,
   ...traits,
 });
 const policy = (traits: Partial<DeletionPolicy> = {}): DeletionPolicy => ({
@@ -28,21 +26,20 @@ const policy = (traits: Partial<DeletionPolicy> = {}): DeletionPolicy => ({
   objectSelector: GROUPED,
   ...traits,
 });
-const facts = (traits: Partial<DeletionGuardFacts>): DeletionGuardFacts => ({
+const facts = (traits: Partial<DeletionFacts>): DeletionFacts => ({
   namespace: "ns",
   labels: { "kubernetes.io/metadata.name": "ns" },
-  labelsKnown: true,
   hooks: [],
   policies: [],
-  endpoints: new Map([["ns/ours", 2]]),
+  evictions: { reason: "Guarded", message: "", remedy: "" },
   unread: [],
   ...traits,
 });
-const DEAD = new Map([["ns/ours", 0]]);
+const DOWN: Guard = { reason: "WebhookDown", message: "it cannot be called", remedy: "start it" };
 
 const CASES: readonly (readonly [
   what: string,
-  traits: Partial<DeletionGuardFacts>,
+  traits: Partial<DeletionFacts>,
   by: DeletionGuard["by"],
   says: RegExp,
 ])[] = [
@@ -53,16 +50,16 @@ const CASES: readonly (readonly [
   ["the webhook of another namespace is", { hooks: [hook({ namespaceSelector: here("b") })] }, "none", /^kubectl/],
   ["both are: the policy refuses", { hooks: [hook()], policies: [policy()] }, "policy", /^the policy/],
   [
-    "the webhook is, and its Service has no endpoint",
-    { hooks: [hook()], endpoints: DEAD },
+    "the webhook is, and that of evictions cannot be called",
+    { hooks: [hook()], evictions: DOWN },
     "down",
-    /cannot be called, Service ns\/ours does not exist or has no ready endpoint, and fails closed/,
+    /^pod-deletion-ns\.grafana\.com fails closed: deletions are refused while it cannot be called$/,
   ],
   [
-    "the webhook is, cannot be called and fails open",
-    { hooks: [hook({ failsOpen: true, caProblem: "it has no caBundle" })] },
+    "the same, and it fails open",
+    { hooks: [hook({ failsOpen: true })], evictions: DOWN },
     "none",
-    /cannot be called, it has no caBundle, and fails open: deletions ask no budget$/,
+    /^pod-deletion-ns\.grafana\.com fails open: deletions ask no budget while it cannot be called$/,
   ],
   [
     "policies could not be read",

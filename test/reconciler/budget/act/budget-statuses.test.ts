@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { setImmediate } from "node:timers/promises";
 import { createLog } from "../../../../infra/log.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { fieldsOf } from "../../../emulator/objects.ts";
+import type { KubeObject } from "../../../emulator/store.ts";
 import { gatherZones } from "../../../../reconciler/snapshot/gather.ts";
 import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
-import { createBudgetStatuses } from "../../../../reconciler/group-status/act/budget-statuses.ts";
+import { createBudgetStatuses } from "../../../../reconciler/budget/act/budget-statuses.ts";
 import { BUDGETS, setBudgetStage, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
 
 interface Status {
   readonly observedGeneration?: number;
   readonly disruptedPods?: object;
-  readonly zones?: readonly { readonly healthy: number; readonly disruptionsAllowed?: number }[];
+  readonly zones?: readonly { readonly name: string; readonly healthy: number; readonly orphaned?: boolean }[];
   readonly conditions?: readonly { readonly status: string; readonly reason: string }[];
 }
 
@@ -66,12 +67,8 @@ describe("the status of a disruption budget", () => {
     await tick();
     const { zones, conditions } = statusOf(stage);
     assert.deepEqual(
-      zones?.map(({ healthy, disruptionsAllowed }) => [healthy, disruptionsAllowed]),
-      [
-        [3, 1],
-        [3, 1],
-        [3, 1],
-      ],
+      zones?.map(({ healthy }) => healthy),
+      [3, 3, 3],
     );
     assert.deepEqual(
       conditions?.map(({ status, reason }) => [status, reason]),
@@ -87,13 +84,11 @@ describe("the status of a disruption budget", () => {
   it("follows another spec at once, and a budget that is new", async () => {
     const { calls, tick } = maintainerOf(stage);
     await tick();
+    const { observedGeneration: generation = 0 } = statusOf(stage);
     writeBudget(stage, { maxUnavailable: 0 });
     writeBudget(stage, {}, "second");
     await tick();
-    assert.deepEqual(
-      statusOf(stage).zones?.map(({ disruptionsAllowed }) => disruptionsAllowed),
-      [0, 0, 0],
-    );
+    assert.equal(statusOf(stage).observedGeneration, generation + 1);
     assert.equal(statusOf(stage, "second").conditions?.length, 1);
     const before = writes(calls);
     await tick();
@@ -159,59 +154,85 @@ describe("the status of a disruption budget", () => {
   });
 });
 
-describe("the status of a disruption budget by partition, with a delay", () => {
-  const BY_PARTITION = { podNamePartitionRegex: "[a-z-]+-([0-9]+)", crossZoneEvictionDelay: "1s" };
-  const SEVERAL = ["a", "b", "c", "d", "e"];
-  const allowedBy = (name: string) => statusOf(stage, name).zones?.map(({ disruptionsAllowed }) => disruptionsAllowed);
+/** The same StatefulSet, created again without pods, and for pods with another label. */
+function emptied({ metadata: { name, namespace = "", labels = {} }, ...set }: KubeObject) {
+  const { template, ...spec } = fieldsOf(set["spec"]);
+  const more = { v: "2" };
+  const made = { ...fieldsOf(template), metadata: { labels: { name, ...labels, ...more } } };
+  const selector = { matchLabels: { name, ...more } };
+  return {
+    ...set,
+    metadata: { name, namespace, labels },
+    spec: { ...spec, replicas: 0, selector, template: made },
+    status: {},
+  };
+}
+
+const SEVERAL = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+describe("the status of a disruption budget", () => {
   let stage: Stage;
-  beforeEach(async () => {
-    stage = await setBudgetStage();
-    await stage.time.advance(10_000);
-  });
+  beforeEach(async () => void (stage = await setBudgetStage()));
   afterEach(() => stage.close());
+  const zonesOf = () =>
+    statusOf(stage).zones?.map(({ name, healthy, orphaned }) => `${name} ${healthy}${orphaned ? " orphaned" : ""}`);
+  const WHOLE = ["ingester-zone-a 3", "ingester-zone-b 3", "ingester-zone-c 3"];
+  const listsOfPods = (calls: readonly string[]): number => calls.filter((call) => /^GET .*\/pods\?/.test(call)).length;
 
-  it("loses its evictions allowed, and nothing else, where its pods cannot be listed", async () => {
-    writeBudget(stage, BY_PARTITION);
-    let fails = false;
-    const { tick } = maintainerOf(stage, async () => {
-      if (fails) throw Object.assign(new Error("too slow"), { code: "Timeout" });
-    });
+  it("names a zone whose StatefulSet is gone, as long as its pods are there", async () => {
+    const { store } = stage.emulator;
+    writeBudget(stage);
+    const { calls, tick, passTime } = maintainerOf(stage);
+    const tickLater = async (): Promise<void> => (passTime(30_000), await tick());
     await tick();
-    assert.deepEqual(allowedBy("ingester"), [3, 3, 3]);
-    const { observedGeneration = 0 } = statusOf(stage);
-    fails = true;
-    writeBudget(stage, { ...BY_PARTITION, maxUnavailable: 2 });
-    await tick();
-    assert.deepEqual(allowedBy("ingester"), [undefined, undefined, undefined]);
-    assert.equal(statusOf(stage).observedGeneration, observedGeneration + 1);
+    assert.deepEqual(zonesOf(), WHOLE);
+    const set = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
+    const pods = store.list("pods").filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === set.metadata.uid);
+    store.remove("statefulsets.apps", "default", "ingester-zone-b", { propagationPolicy: "Orphan" });
+    await stage.time.advance(1000);
+    await tickLater();
+    assert.deepEqual(zonesOf(), ["ingester-zone-a 3", "ingester-zone-b 3 orphaned", "ingester-zone-c 3"]);
+    await tickLater();
+    assert.deepEqual(zonesOf(), ["ingester-zone-a 3", "ingester-zone-b 3 orphaned", "ingester-zone-c 3"]);
+    store.create("statefulsets.apps", emptied(set));
+    for (let round = 0; round < 2; round++) {
+      await tickLater();
+      const beside = ["ingester-zone-b 0", "ingester-zone-b 3 orphaned"];
+      assert.deepEqual(zonesOf(), ["ingester-zone-a 3", ...beside, "ingester-zone-c 3"]);
+    }
+    store.remove("statefulsets.apps", "default", "ingester-zone-b");
+    for (const { metadata } of pods) store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
+    await tickLater();
+    assert.deepEqual(zonesOf(), ["ingester-zone-a 3", "ingester-zone-c 3"]);
+    const before = listsOfPods(calls);
+    await tickLater();
+    assert.equal(listsOfPods(calls), before, "no pods are listed where all is whole");
   });
 
-  it("is written after those without pods, one at a time, and each has its turn where lists are slow", async () => {
-    for (const name of SEVERAL) writeBudget(stage, BY_PARTITION, name);
-    writeBudget(stage, {}, "z");
-    const { tick, passTime } = maintainerOf(stage, async () => {
-      assert.deepEqual(allowedBy("z"), [1, 1, 1]);
-      assert.equal(++listing, 1);
-      await setImmediate();
-      passTime(3000);
-      listing--;
-    });
-    let listing = 0;
-    const counted = new Set<string>();
+  it("names an orphaned zone that was there before the budget", async () => {
+    stage.emulator.store.remove("statefulsets.apps", "default", "ingester-zone-b", { propagationPolicy: "Orphan" });
+    await stage.time.advance(1000);
+    writeBudget(stage);
+    await maintainerOf(stage).tick();
+    assert.deepEqual(zonesOf(), ["ingester-zone-a 3", "ingester-zone-b 3 orphaned", "ingester-zone-c 3"]);
+  });
+
+  it("has its turn where lists are slow", async () => {
+    for (const name of SEVERAL) writeBudget(stage, {}, name);
+    // Each list of pods takes longer than a round may begin further ones.
+    const { tick, passTime } = maintainerOf(stage, async () => passTime(6000));
+    const written = new Set<string>();
     for (let round = 0; round < 20; round++) {
+      for (const name of SEVERAL) writeBudget(stage, { maxUnavailable: round + 2 }, name);
       await tick();
-      const now = SEVERAL.filter((name) => allowedBy(name)?.every((count) => count === 3));
-      assert.equal(now.length, 2, "two lists fit into the time");
-      for (const name of SEVERAL)
-        assert.ok(now.includes(name) || allowedBy(name)?.every((count) => count === undefined));
-      for (const name of now) counted.add(name);
+      for (const name of SEVERAL) if (statusOf(stage, name).observedGeneration === round + 2) written.add(name);
       await stage.time.advance(30_000);
     }
-    assert.deepEqual([...counted].toSorted(), SEVERAL);
+    assert.deepEqual([...written].toSorted(), SEVERAL);
   });
 
   it("does not hold up the end of the session", { timeout: 20_000 }, async () => {
-    writeBudget(stage, BY_PARTITION);
+    writeBudget(stage);
     const end = new AbortController();
     const { tick, calls } = maintainerOf(stage, async (signal) => {
       end.abort();
