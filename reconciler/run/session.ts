@@ -150,7 +150,7 @@ async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSi
   const context: Context = { cluster: changes.cluster, fence: held, clock, stop: until, tracer };
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
-  const statuses = createGroupStatuses({ ...context, log, onChange: changes.wake });
+  const statuses = createGroupStatuses({ ...context, log });
   const onEnd = (result: StepResult): void => session.onLate(result);
   const session: Session = {
     context,

@@ -21,7 +21,7 @@ const RIGHTS = [
   ...["create", "get", "patch"].map((verb) => `${verb} /events`),
   ...["get", "list"].map((verb) => `${verb} rollout-operator.grafana.com/zoneawarepoddisruptionbudgets`),
   "update rollout-operator.grafana.com/zoneawarepoddisruptionbudgets/status",
-  ...["get", "list", "watch", "create", "patch", "delete"].map((verb) => `${verb} zonewise.dev/rolloutgroups`),
+  ...["list", "create", "patch", "delete"].map((verb) => `${verb} zonewise.dev/rolloutgroups`),
   "update zonewise.dev/rolloutgroups/status",
   ...["get", "list", "create", "update"].map((verb) => `${verb} coordination.k8s.io/leases`),
   "list zonewise.dev/rolloutgates",

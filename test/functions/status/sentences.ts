@@ -169,7 +169,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
         },
       ],
     },
-    "default/store True it selects 2 zones zone-a: 2 of 3, 1 zone-b: 3 of 3, not known zone-a-1: eviction by functions-x 02:59:30 UTC (30 s ago) zone-b/1: downscale, pods from ordinal 2 on by reconciler-x 02:59:30 UTC (30 s ago)",
+    "default/store True it selects 2 zones zone-a: 2 of 3 zone-b: 3 of 3 zone-a-1: eviction by functions-x 02:59:30 UTC (30 s ago) zone-b/1: downscale, pods from ordinal 2 on by reconciler-x 02:59:30 UTC (30 s ago)",
   ],
   [
     "the last decisions",

@@ -104,10 +104,10 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a status from zones of an earlier tick does not claim to be newer than a change since",
-    file: "reconciler/group-status/act/known-groups.ts",
+    file: "reconciler/group-status/act/group-statuses.ts",
     tests: ["test/reconciler/group-status/act/generations.test.ts"],
-    find: "if (!busy.has(key)) entry.confirmed",
-    replacement: "if (entries.has(key)) entry.confirmed",
+    find: "if (!busy.has(key)) known.confirmed",
+    replacement: "if (busy) known.confirmed",
   },
   {
     breaks: "a group that waits long for its turn says so",

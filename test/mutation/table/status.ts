@@ -8,11 +8,11 @@ const TOTALS = { tests: ["test/reconciler/group-status/totals.test.ts"] };
 
 export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
-    breaks: "a RolloutGroup of zones that were all made anew knows nothing of the earlier ones",
+    breaks: "a RolloutGroup that is gone and comes again knows nothing of the earlier one",
     file: "reconciler/group-status/act/group-statuses.ts",
     ...WRITER,
-    find: "if (!entry.stored && before.size > 0 &&",
-    replacement: "if (false &&",
+    find: "for (const known of gone) forget(known);",
+    replacement: "void gone;",
   },
   {
     breaks: "a status states only a generation that was read before the zones",
@@ -24,16 +24,16 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a generation is confirmed before each tick",
     ...WRITER,
-    file: "reconciler/group-status/act/known-groups.ts",
-    find: "entry.confirmed = entry.stored && {",
-    replacement: "entry.confirmed ??= entry.stored && {",
+    file: "reconciler/group-status/act/group-statuses.ts",
+    find: "if (!busy.has(key)) known.confirmed = known.stored;",
+    replacement: "if (!busy.has(key)) known.confirmed ??= known.stored;",
   },
   {
     breaks: "a RolloutGroup that a user has made is not removed with its zones",
     ...WRITER,
     file: "reconciler/group-status/act/group-statuses.ts",
-    find: "if (entry.stored?.isOurs) queue.remove",
-    replacement: "if (entry.stored) queue.remove",
+    find: "if (known.stored?.isOurs) start",
+    replacement: "if (known.stored) start",
   },
   {
     breaks: "a group is ready only if every zone is settled by its latest spec",
@@ -41,20 +41,6 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/group-status/conditions.ts",
     find: "if (zones.length === 0 || !zones.every(isSettledByStatus)) return false;",
     replacement: "if (zones.length === 0) return false;",
-  },
-  {
-    breaks: "the status of a group that settles again says so",
-    ...WRITER,
-    file: "reconciler/group-status/act/group-statuses.ts",
-    find: "seen !== undefined && seen === entry.seen) return",
-    replacement: "seen !== undefined && entry.seen !== undefined) return",
-  },
-  {
-    breaks: "the status of a group follows a zone that changes while all is settled",
-    ...WRITER,
-    file: "reconciler/group-status/act/group-statuses.ts",
-    find: "...zones.map(({ uid, resourceVersion }) => `${uid}/${resourceVersion}`),",
-    replacement: "...zones.map(({ uid }) => uid),",
   },
   {
     breaks: "an error does not make a group ready that was not",
@@ -125,13 +111,6 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     find: "culprit?.isBroken !== true && ",
     replacement: "",
     tests: ["test/reconciler/group-status/progress.test.ts"],
-  },
-  {
-    breaks: "a group that comes again does not inherit the progress clock of the earlier one",
-    ...WRITER,
-    file: "reconciler/group-status/act/group-statuses.ts",
-    find: "known.forget(entry);\n  }",
-    replacement: "void entry;\n  }",
   },
   {
     breaks: "the status of a budget follows another spec at once",
@@ -225,11 +204,18 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     tests: ["test/infra/metrics/totals.test.ts"],
   },
   {
-    breaks: "RolloutGroups are watched once, however often they are listed",
-    file: "reconciler/group-status/act/known-groups.ts",
-    tests: ["test/reconciler/group-status/act/known-groups.test.ts"],
-    find: "if (!watched.has(scope)) void watch(scope, version);",
-    replacement: "void watch(scope, version);",
+    breaks: "a status is written where it differs from the stored one",
+    ...WRITER,
+    file: "reconciler/group-status/act/group-statuses.ts",
+    find: 'if (difference === "essence" ||',
+    replacement: 'if ((difference === "essence" && known.decided === undefined) ||',
+  },
+  {
+    breaks: "a RolloutGroup whose list failed is not written over",
+    ...WRITER,
+    file: "reconciler/group-status/act/group-statuses.ts",
+    find: '(listed.has("") || listed.has(namespace))',
+    replacement: "listed",
   },
   {
     breaks: "a namespace that forbids a write leaves the statuses of others alone",
@@ -240,10 +226,10 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a namespace whose RolloutGroups may not be listed leaves those of others alone",
-    file: "reconciler/group-status/act/known-groups.ts",
+    file: "reconciler/group-status/act/group-statuses.ts",
     tests: ["test/reconciler/group-status/act/forbidden.test.ts"],
-    find: `hasCode(error, "NotFound", "Cancelled")`,
-    replacement: `hasCode(error, "NotFound", "Cancelled", "Forbidden")`,
+    find: `hasCode(error, "NotFound", "Cancelled")) throw`,
+    replacement: `hasCode(error, "NotFound", "Cancelled", "Forbidden")) throw`,
   },
   {
     breaks: "the totals of other namespaces than one that may not be read are shown",

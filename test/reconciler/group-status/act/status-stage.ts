@@ -28,8 +28,6 @@ export interface Session {
   readonly cluster: Cluster;
   readonly calls: string[];
   readonly logged: [level: string, text: string, fields?: LogFields][];
-  /** How often somebody else changed a RolloutGroup. */
-  readonly changes: () => number;
   /** Resolves once no call is under way. */
   readonly settled: () => Promise<void>;
   /** One tick, and the writes that follow it at once. */
@@ -67,7 +65,6 @@ export function startSession(stage: Stage): Session {
     (text: string, fields?: LazyFields): void =>
       void logged.push([level, text, ...(fields ? [readFields(fields)] : [])] as Session["logged"][number]);
   const ended = new AbortController();
-  let changes = 0;
   let passes = 0;
   const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
   const fence = { write: () => ({}) };
@@ -77,14 +74,12 @@ export function startSession(stage: Stage): Session {
     clock: stage.clock,
     log,
     stop: ended.signal,
-    onChange: () => void changes++,
   });
   return {
     statuses,
     cluster,
     calls,
     logged,
-    changes: () => changes,
     settled,
     async tick(choices = {}) {
       await statuses.beginTick(["default"]);
@@ -101,11 +96,6 @@ export function startSession(stage: Stage): Session {
       ended.abort();
     },
   };
-}
-
-/** Resolves once the condition holds; the test runner's own limit ends what never comes. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
 type Verbs = "get" | "create" | "replace" | "change" | "remove";
