@@ -129,7 +129,7 @@ describe("what a StatefulSet leaves behind", () => {
     const short = orphanedZone(B, pods, { owner: zone({ name: B, replicas: 2 }), zones: OTHERS });
     assert.equal(
       describeOrphans(short),
-      `${B} is orphaned: 1 pod of ${B} missing; StatefulSet ${B} is not in the group that its pods name`,
+      `1 pod of ${B} missing; StatefulSet ${B} is not in the group that its pods name`,
     );
   });
 

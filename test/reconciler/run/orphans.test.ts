@@ -247,8 +247,9 @@ describe("a group that is renamed in the middle of its rollout", () => {
       setReady(`${B}-0`, false);
       await stage.time.advance(1000);
       const before = uids(renamed);
-      const waits = `ZoneOrphaned ${renamed} waits: ${B}-0: not ready; StatefulSet ${B} is of group ingester, which`;
-      for (let i = 0; i < 3; i++) assert.ok((await tickAll()).some((line) => line.startsWith(waits)));
+      const culprit = `ZoneOrphaned ${B}-0: not ready; StatefulSet ${B} is of group ingester, which`;
+      const isHeld = (line: string): boolean => line.startsWith(culprit) && line.endsWith(`; ${renamed} waits`);
+      for (let i = 0; i < 3; i++) assert.ok((await tickAll()).some(isHeld));
       assert.deepEqual(uids(renamed), before);
       setReady(`${B}-0`, true);
       await stage.time.advance(2000);
