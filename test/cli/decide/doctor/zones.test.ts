@@ -312,6 +312,14 @@ describe("a group label with a typo", () => {
       });
   }
 
+  it("is that of the smaller group, also where the names of the StatefulSets begin with it", () => {
+    const found = examineStatefulSets([zone("a", right), zone("b", "compactors"), zone("c", "compactors")], NOW);
+    assert.deepEqual(
+      found.map(({ fix }) => fix),
+      ["if so: kubectl -n test label --overwrite statefulset compactor-zone-a rollout-group=compactors"],
+    );
+  });
+
   it("is none of two groups whose names differ in the letter of a zone", () => {
     const found = examineStatefulSets([zone("a", "store-a"), zone("b", "store-b")], NOW);
     assert.deepEqual(
