@@ -21,7 +21,7 @@ import type { SmallCluster } from "../small-cluster.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import { worldOf } from "./builders.ts";
 import { moveAll, playPast, syncAll } from "./play.ts";
-import { applyScale, chooseScale, denyShrink, grantPods, syncLagging, syncObserved } from "./shell.ts";
+import { applyScale, chooseScale, denyShrink, grantPods, momentsOf, syncLagging, syncObserved } from "./shell.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const MODES = { zones: {}, partitions: PARTITIONS, delayed: { ...PARTITIONS, crossZoneEvictionDelay: "10m" } } as const;
@@ -109,6 +109,7 @@ function execute({ cluster, spec, reservations, references, read }: Execution): 
       ...group.zones.flatMap(({ pods }) =>
         pods.flatMap(({ readySince }) => (readySince === undefined ? [] : [readySince + 10 * MINUTE + 1])),
       ),
+      ...momentsOf(group.zones),
     ];
     const later = times.filter((at) => at > now);
     if (later.length === 0) return done;

@@ -18,7 +18,7 @@ import { carryOut, observe, type Happening } from "../rollout/world.ts";
 import type { SmallCluster } from "../small-cluster.ts";
 import { NOW, worldOf } from "./builders.ts";
 import { moveAll, playPast, syncAll } from "./play.ts";
-import { applyScale, chooseScale, syncLagging, syncObserved } from "./shell.ts";
+import { applyScale, chooseScale, momentsOf, syncLagging, syncObserved } from "./shell.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
@@ -107,7 +107,7 @@ function execute(cluster: SmallCluster, given: Start, read: Observe): string[] {
     const waits = [...holds, ...(decision ? [decision] : [])];
     const times = [
       ...waits.flatMap(({ until }) => (until === undefined ? [] : [until + 1])),
-      ...(waits.length > 0 ? [next?.nextAt ?? 0] : []),
+      ...(waits.length > 0 ? [next?.nextAt ?? 0, ...momentsOf(group.zones)] : []),
     ];
     const later = times.filter((at) => at > now);
     if (later.length === 0) return done;

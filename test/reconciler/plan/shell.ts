@@ -11,7 +11,9 @@ import { livingReservations, presentIn, type Reservation } from "../../../reconc
 import { holdDownscale, isAllowed } from "../../../reconciler/budget/verdict.ts";
 import type { Budget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
-import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
+import { GIVEN_UP_MS } from "../../../reconciler/model/given-up.ts";
+import { RECOVERY_MS } from "../../../reconciler/model/health.ts";
+import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { foldAges } from "../../../reconciler/scaling/delayed.ts";
 import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
@@ -134,3 +136,11 @@ export function syncLagging(cluster: SmallCluster): boolean {
   for (const { metadata } of lagging) cluster.sync(metadata.name);
   return lagging.length > 0;
 }
+
+/** When pods that are not ready begin to count differently, by time alone (§1.4a, §2.0). */
+export const momentsOf = (zones: readonly ZoneWithPods[]): number[] =>
+  zones.flatMap(({ pods }) =>
+    pods.flatMap(({ ready, health: { since } }) =>
+      ready || since === undefined ? [] : [RECOVERY_MS, GIVEN_UP_MS].map((ms) => since + ms),
+    ),
+  );
