@@ -40,12 +40,12 @@ export function orphanedZone<P extends Pod>(
   {
     owner,
     zones,
-    others = [],
+    left,
   }: {
     readonly owner: Zone | undefined;
     readonly zones: readonly Zone[];
-    /** Orphaned pods of other StatefulSets. */
-    readonly others?: readonly Pod[];
+    /** The ordinals of all orphaned pods beside these. */
+    readonly left?: OrdinalRange | undefined;
   },
 ): Zone & { readonly pods: readonly P[] } {
   const sorted = pods.toSorted(byOrdinal);
@@ -53,7 +53,7 @@ export function orphanedZone<P extends Pod>(
   return exists
     ? { ...owner, pods: sorted, orphaned: "outside" }
     : {
-        ...remains(name, sorted, { zones, others }),
+        ...remains(name, sorted, { zones, left }),
         pods: sorted,
         orphaned: zones.some((zone) => zone.name === name) ? "replaced" : "gone",
       };
@@ -63,17 +63,17 @@ export function orphanedZone<P extends Pod>(
  * What is left of a StatefulSet, as it would show itself. Its size is not known any more: it begins where the other
  * zones begin, has all pods up to the last that is left, and no fewer than the smallest other zone. So a pod counts as
  * missing that was on its way when the StatefulSet was deleted. If no other zone is left, it has the ordinals that the
- * others have left behind: all StatefulSets of a group may be created again at once. A zone that has its name counts its own ordinals: what is
- * left lies before them or after them. If it lies on both sides, they count here as well.
+ * others have left behind: all StatefulSets of a group may be created again at once. A zone that has its name counts its
+ * own ordinals: what is left lies before them or after them. If it lies on both sides, they count here as well.
  */
 function remains(
   name: string,
   pods: readonly Pod[],
-  { zones, others }: { readonly zones: readonly Zone[]; readonly others: readonly Pod[] },
+  { zones, left }: { readonly zones: readonly Zone[]; readonly left: OrdinalRange | undefined },
 ): Zone {
   const alive = zones.filter((zone) => zone.name !== name && zone.replicas > 0);
   const ordinals = pods.map(ordinalOf);
-  const known = alive.length > 0 ? ordinals : [...ordinals, ...others.map(ordinalOf)];
+  const known = alive.length > 0 || !left ? ordinals : [...ordinals, left.start, left.end - 1];
   const first = Math.min(...alive.map(({ firstOrdinal }) => firstOrdinal), ...known);
   const smallest = alive.length > 0 ? Math.min(...alive.map(({ replicas }) => replicas)) : 0;
   const last = Math.max(first + smallest - 1, ...known);
@@ -91,7 +91,7 @@ function remains(
   });
 }
 
-interface Range {
+interface OrdinalRange {
   readonly start: number;
   /** Behind the last. */
   readonly end: number;
@@ -99,8 +99,8 @@ interface Range {
 
 function withoutOrdinalsOf(
   zone: Zone | undefined,
-  { start, end, ordinals }: Range & { readonly ordinals: readonly number[] },
-): Range {
+  { start, end, ordinals }: OrdinalRange & { readonly ordinals: readonly number[] },
+): OrdinalRange {
   if (!zone) return { start, end };
   const { firstOrdinal, replicas } = zone;
   const behind = firstOrdinal + replicas;
@@ -108,6 +108,17 @@ function withoutOrdinalsOf(
     start: ordinals.every((ordinal) => ordinal >= behind) ? Math.max(start, behind) : start,
     end: ordinals.every((ordinal) => ordinal < firstOrdinal) ? Math.min(end, firstOrdinal) : end,
   };
+}
+
+/** From the first to the last ordinal of these pods; undefined without any. */
+export function ordinalsOf(pods: readonly Pod[]): OrdinalRange | undefined {
+  return pods.map(ordinalOf).reduce<OrdinalRange | undefined>(
+    (range, ordinal) => ({
+      start: Math.min(range?.start ?? ordinal, ordinal),
+      end: Math.max(range?.end ?? 0, ordinal + 1),
+    }),
+    undefined,
+  );
 }
 
 /** The hold while orphaned zones are not whole: nobody recreates their pods. */

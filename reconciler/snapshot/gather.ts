@@ -13,7 +13,7 @@ import { absent } from "../../infra/errors.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
 import { byName, groupBy } from "../model/order.ts";
-import { orphanedZone, orphansByOwner } from "../model/orphans.ts";
+import { ordinalsOf, orphanedZone, orphansByOwner } from "../model/orphans.ts";
 import { type Pod, readPod } from "../model/pod.ts";
 import { isSurplus } from "../model/readiness.ts";
 import {
@@ -182,11 +182,9 @@ export async function findOrphans<P extends Pod>(
   const byOwner = orphansByOwner(some, zones);
   const owned = [...byOwner].filter(([, own]) => own.some(({ owner }) => owner !== undefined)).map(([name]) => name);
   const owners = await readOwners(owned, some[0]?.namespace ?? "", source);
+  const left = ordinalsOf([...byOwner.values()].flat());
   return [...byOwner]
-    .map(([name, own]) => {
-      const others = [...byOwner].flatMap(([other, pods]) => (other === name ? [] : pods));
-      return orphanedZone(name, own, { owner: owners.get(name), zones, others });
-    })
+    .map(([name, own]) => orphanedZone(name, own, { owner: owners.get(name), zones, left }))
     .toSorted(byName);
 }
 

@@ -157,7 +157,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
       [
         "without any zone, orphaned pods have the ordinals that others have left behind",
         "reconciler/model/orphans.ts",
-        "alive.length > 0 ? ordinals : [...ordinals, ...others.map(ordinalOf)]",
+        "alive.length > 0 || !left ? ordinals : [...ordinals, left.start, left.end - 1]",
         "ordinals",
         ["model/orphans"],
       ],

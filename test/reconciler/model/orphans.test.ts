@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
-import { describeOrphans, orphanedZone, orphansByOwner } from "../../../reconciler/model/orphans.ts";
+import { describeOrphans, ordinalsOf, orphanedZone, orphansByOwner } from "../../../reconciler/model/orphans.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { describeUnavailable, isHealthy } from "../../../reconciler/model/readiness.ts";
 import { withPods } from "../../../reconciler/model/zone.ts";
@@ -87,11 +87,11 @@ describe("what a StatefulSet leaves behind", () => {
 
   it("has the ordinals that others have left behind if no zone is left", () => {
     const pods = leftBehind({ name: B, start: 1, replicas: 1 }).map(readPod);
-    const others = leftBehind({ name: "ingester-zone-c" }).map(readPod);
-    const found = orphanedZone(B, pods, { owner: undefined, zones: [], others });
+    const left = ordinalsOf(leftBehind({ name: "ingester-zone-c" }).map(readPod));
+    const found = orphanedZone(B, pods, { owner: undefined, zones: [], left });
     assert.equal(describeUnavailable(found), `2 pods of ${B} missing`);
     const { zones } = group({ replicas: 1, start: 1 });
-    assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones, others })), "a zone that is left tells more");
+    assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones, left })), "a zone that is left tells more");
   });
 
   /** Zone b was created again, and has not adopted what is left of the former one. Zone c has 3 replicas from 0. */
