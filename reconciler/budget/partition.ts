@@ -1,5 +1,6 @@
 /** The partition of a pod by its name (§5.4): Go's regular expressions, matched in linear time. */
 import { RE2JS, RE2JSException } from "re2js";
+import { onceForLast } from "../../infra/once.ts";
 
 /** The partition that a pod of this name belongs to; undefined if the name does not tell. */
 export type PartitionOf = (podName: string) => string | undefined;
@@ -47,17 +48,12 @@ const MAX_PATTERNS = 100;
 
 /** A compiler that keeps the patterns that were used last. */
 export function createPartitionCache(compile: CompilePartition = compilePartition): CompilePartition {
-  const compiled = new Map<string, PartitionOf | BudgetProblem>();
-  return (pattern, group) => {
-    if (pattern.length > MAX_LENGTH) return TOO_LARGE;
-    const key = `${group} ${pattern}`;
-    const found = compiled.get(key) ?? compile(pattern, group);
-    compiled.delete(key);
-    compiled.set(key, found);
-    const [oldest = key] = compiled.keys();
-    if (compiled.size > MAX_PATTERNS) compiled.delete(oldest);
-    return found;
-  };
+  const compiled = onceForLast(
+    MAX_PATTERNS,
+    ({ pattern, group }: { readonly pattern: string; readonly group: number | undefined }) => compile(pattern, group),
+    ({ pattern, group }) => `${group} ${pattern}`,
+  );
+  return (pattern, group) => (pattern.length > MAX_LENGTH ? TOO_LARGE : compiled({ pattern, group }));
 }
 
 /** Compiles `pattern`; its capture group `group` is the partition, or group 1 if there is only one (§5.4, §6.7). */

@@ -8,6 +8,7 @@
  */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { findNear } from "../../infra/edit-distance.ts";
+import { onceForLast } from "../../infra/once.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, MAX_VALUE_LENGTH } from "./annotations.ts";
 import type { Hold } from "./decision.ts";
@@ -45,7 +46,7 @@ export interface ClosedWindow extends Pick<Hold, "reason" | "message"> {
 }
 
 /** The window settings of a StatefulSet. */
-export interface WindowSettings {
+interface WindowSettings {
   /** Undefined without any annotation of a window. */
   readonly window: WrittenWindow | undefined;
   /** The problems of the annotations, a sentence each, without that of the window itself (`findWindowProblem`). */
@@ -99,22 +100,8 @@ function findUnknown(annotations: Strings): string[] {
 const keyOf = ({ cron, duration, timeZone, freezes }: WrittenWindow): string =>
   JSON.stringify([cron, duration, timeZone, freezes]);
 
-/** The same for the last `most` texts, computed once for each. */
-function onceForLast<Result>(most: number, compute: (written: WrittenWindow) => Result) {
-  const known = new Map<string, Result>();
-  return (written: WrittenWindow): Result => {
-    const key = keyOf(written);
-    if (known.has(key)) return known.get(key) as Result;
-    const [oldest] = known.keys();
-    if (known.size >= most && oldest !== undefined) known.delete(oldest);
-    const result = compute(written);
-    known.set(key, result);
-    return result;
-  };
-}
-
-const parseOnce = onceForLast(MAX_REMEMBERED, parse);
-const problemOnce = onceForLast(MAX_PROBLEMS, (written) => parseOnce(written).problem);
+const parseOnce = onceForLast(MAX_REMEMBERED, parse, keyOf);
+const problemOnce = onceForLast(MAX_PROBLEMS, (written: WrittenWindow) => parseOnce(written).problem, keyOf);
 
 /** Why the window cannot be read, in a sentence; undefined if it can, or there is none. */
 export const findWindowProblem = (written: WrittenWindow | undefined): string | undefined =>
