@@ -42,13 +42,13 @@ export const isRefusing = ({ reason }: Guard): boolean => reason === "WebhookDow
 
 /** Reads the registered webhooks once, and asks once in each namespace. */
 export function createGuards({ cluster }: Session): Guards {
-  const registered = once(async (_all: "all") => await readHooks(EVICTIONS, { cluster }));
+  const registered = once(async () => await readHooks(EVICTIONS, { cluster }));
   const asking = {
     cluster,
     call: { deadlineMs: PROBE_MS },
     describe: (error: unknown): string => explainError(error).message,
   };
-  return once(async (namespace: string) => await seeGuard(namespace, await registered("all"), asking));
+  return once(async (namespace: string) => await seeGuard(namespace, await registered(), asking));
 }
 
 /** The guard of deletions of pods with these labels in a namespace; reads once. Never rejects. */
@@ -56,13 +56,13 @@ export function createDeletionGuards(
   session: Session,
   guards: Guards,
 ): (namespace: string, podLabels: Labels) => Promise<DeletionGuard> {
-  const read = once(async (_all: "all") => await readDeletionGuards(session));
+  const read = once(async () => await readDeletionGuards(session));
   const labelsOf = once(async (name: string) => {
     const found = await session.cluster.get(namespaces, { name }).catch(() => undefined);
     return { ...found?.metadata?.labels, "kubernetes.io/metadata.name": name };
   });
   return async (namespace, podLabels) => {
-    const [known, labels, evictions] = await Promise.all([read("all"), labelsOf(namespace), guards(namespace)]);
+    const [known, labels, evictions] = await Promise.all([read(), labelsOf(namespace), guards(namespace)]);
     return judgeDeletionGuard({ ...known, labels, namespace, evictions }, podLabels);
   };
 }

@@ -68,12 +68,12 @@ export interface Patch extends Ref {
 }
 
 /** The preconditions of a delete: a mismatch is a `Conflict`. */
-export interface Preconditions {
+interface Preconditions {
   readonly uid: string;
   readonly resourceVersion?: string;
 }
 
-export interface Removal extends Ref {
+interface Removal extends Ref {
   readonly preconditions: Preconditions;
 }
 

@@ -13,7 +13,7 @@ import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import type { Zone } from "../model/zone.ts";
 
 /** What takes the pods away: an eviction or a deletion by hand, the rollout, or fewer replicas. */
-export type DisruptionKind = "eviction" | "rollout" | "downscale";
+type DisruptionKind = "eviction" | "rollout" | "downscale";
 
 export interface Reservation {
   readonly kind: DisruptionKind;
@@ -83,7 +83,7 @@ function isValid(value: unknown): value is Reservation {
 }
 
 /** The existing pods and zones among those that reservations are about. */
-export interface Present {
+interface Present {
   /** UIDs. */
   readonly pods: ReadonlySet<string>;
   readonly zones: readonly Pick<Zone, "uid" | "firstOrdinal" | "replicas">[];

@@ -22,7 +22,7 @@ export interface EvictionSnapshot {
   readonly unpinned?: boolean | undefined;
 }
 
-export interface Unavailability {
+interface Unavailability {
   readonly notReady: number;
   /**
    * Ready pods that a downscale removes: beyond `spec.replicas`, or beyond those of a downscale that may not be stored
@@ -105,7 +105,7 @@ function sharesCure(one: BudgetPod, zone: BudgetZone, { pod, rollout, reservatio
 }
 
 /** True if the pod is ready, is not reserved and, with a cross-zone delay, has been ready for longer than that. */
-export function isReady(pod: BudgetPod, { now, budget, reservations }: PodView): boolean {
+function isReady(pod: BudgetPod, { now, budget, reservations }: PodView): boolean {
   if (!pod.ready || reservationOf(pod, reservations)) return false;
   if (budget.crossZoneEvictionDelayMs === 0) return true;
   return pod.readySince !== undefined && now > pod.readySince + budget.crossZoneEvictionDelayMs;
@@ -115,7 +115,7 @@ export function isReady(pod: BudgetPod, { now, budget, reservations }: PodView):
  * A pod that is not ready, reserved or missing. A pod that a downscale removes is not one: only its zone shows whether it
  * is still to go.
  */
-export interface BlockingPod {
+interface BlockingPod {
   readonly pod: string;
   readonly zone: Zone;
 }

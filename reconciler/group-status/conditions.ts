@@ -17,7 +17,7 @@ import { isRolledOut, shorten, whyOverdue } from "./holds.ts";
 import { stampCondition } from "../model/condition.ts";
 import type { ConditionType, GroupCondition, GroupPhase, GroupProgress, StoredHold } from "./status.ts";
 
-export interface Assessment {
+interface Assessment {
   readonly phase: GroupPhase;
   readonly reason: string;
   readonly message: string;

@@ -14,7 +14,7 @@ import { unavailable } from "./readiness.ts";
 import type { ZoneWithPods } from "./zone.ts";
 
 /** Milliseconds in which a kubelet has tried an image three times. */
-export const NEVER_STARTED_MS = 60_000;
+const NEVER_STARTED_MS = 60_000;
 
 /** Restarts after which a pod that is not ready counts as one that does not come up. */
 const MANY_RESTARTS = 3;

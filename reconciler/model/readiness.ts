@@ -9,7 +9,7 @@ import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import type { Zone, ZoneWithPods } from "./zone.ts";
 
-export interface Unavailable {
+interface Unavailable {
   /** Pods that are terminating or not ready. */
   readonly pods: readonly Pod[];
   /** Pods that should exist and do not. */

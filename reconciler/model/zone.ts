@@ -73,7 +73,7 @@ export interface Zone {
 /** Key of a group among all namespaces. */
 export const groupKey = ({ namespace, group }: Pick<Zone, "namespace" | "group">): string => `${namespace}/${group}`;
 
-export interface ZoneStatus {
+interface ZoneStatus {
   readonly replicas: number;
   /** Ready, and available too where `minReadySeconds` asks for it. */
   readonly ready: number;

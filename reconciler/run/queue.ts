@@ -13,7 +13,7 @@
 /** Never rejects. */
 export type Work = () => Promise<void>;
 
-export interface QueueOptions {
+interface QueueOptions {
   readonly atOnce: number;
   readonly ofNamespace: number;
   readonly monotonic: () => number;

@@ -7,7 +7,7 @@ import { groupBy } from "../model/order.ts";
 import type { Labels, Zone } from "../model/zone.ts";
 
 /** A list that finds the pods of these zones, and possibly others. */
-export interface SharedList {
+interface SharedList {
   readonly labelSelector: string;
   readonly zones: readonly Zone[];
   /** The zone whose controller has this UID, if the zone's own selector matches the labels. */

@@ -1,5 +1,6 @@
 /** Runs a measured script in a process of its own, with the image's arguments. */
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { parse } from "yaml";
@@ -38,6 +39,13 @@ function readEntrypoint(dockerfile: string): readonly string[] {
 }
 
 const run = promisify(execFile);
+
+/** Ends a process as a kubelet would. */
+export async function end(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  await ended;
+}
 
 /** Resolves with the script's output, parsed as JSON. */
 export async function measure<T>(

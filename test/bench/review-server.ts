@@ -1,11 +1,11 @@
 /** The webhook server as it ships, in a process of its own, for loads of `review-load.ts`. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { freePort } from "../loopback.ts";
-import { MALLOC_ENV } from "./process.ts";
+import { end, MALLOC_ENV } from "./process.ts";
 import { firstAnswer, KUBECONFIG, NAME, type Target } from "./review-load.ts";
 
 export interface ReviewServer {
@@ -75,10 +75,4 @@ export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): 
 function placeOf(file: string, text: string): Record<string, string> {
   const { clusters } = parse(text) as { clusters: { cluster: { server: string } }[] };
   return { KUBERNETES_CONFIG_FILE: file, KUBERNETES_API_URL: clusters[0]?.cluster.server ?? "" };
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  child.kill("SIGTERM");
-  await ended;
 }

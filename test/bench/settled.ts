@@ -17,7 +17,7 @@ import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { freePort } from "../loopback.ts";
 import { readOriginal } from "./original.ts";
 import { readCpuMs, readResidentMb } from "./peak.ts";
-import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { end, MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { atMost, type Bench, type BenchEnvironment, median, type Row } from "./row.ts";
 
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 180);
@@ -204,10 +204,4 @@ async function sampleFor(seconds: number, sample: () => number): Promise<number[
     await sleep(SAMPLE_MS);
   }
   return sizes;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const ended = once(child, "exit");
-  child.kill("SIGTERM");
-  await ended;
 }

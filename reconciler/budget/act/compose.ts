@@ -9,7 +9,7 @@ import { observeBudgets } from "./observe-budgets.ts";
 import { createRecorder, type Recorder } from "../../report/act/recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
 
-export interface BudgetTools {
+interface BudgetTools {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
@@ -18,7 +18,7 @@ export interface BudgetTools {
   readonly identity: string;
 }
 
-export interface ComposedBudgets extends Pick<Recorder, "emitEvents"> {
+interface ComposedBudgets extends Pick<Recorder, "emitEvents"> {
   readonly reserver: Reserver;
   readonly onBudgets: OnBudgets;
   /** Shared by all lists of budgets of the process. */

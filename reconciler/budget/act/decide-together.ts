@@ -73,7 +73,7 @@ export interface ReserverTools {
  * Resolves with the result of the request under this budget, or with `elsewhere` if the budget is gone, invalid, or its
  * list does not have the pod. Never rejects.
  */
-export type DecideTogether = (request: DisruptionRequest, budget: ObjectRef) => Promise<TurnResult>;
+type DecideTogether = (request: DisruptionRequest, budget: ObjectRef) => Promise<TurnResult>;
 
 type TurnResult = DisruptionResult | "elsewhere";
 

@@ -7,7 +7,7 @@ import type { Zone } from "../../model/zone.ts";
 import type { RolloutGroupStatus } from "../status.ts";
 import { buildGroup, changeOwners, GROUP_KIND, readStoredGroup, type StoredGroup } from "./stored-group.ts";
 
-export type GroupWriter = Pick<Context, "cluster" | "fence">;
+type GroupWriter = Pick<Context, "cluster" | "fence">;
 
 /** A RolloutGroup as this process knows it. */
 export interface KnownGroup {
