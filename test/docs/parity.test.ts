@@ -7,7 +7,7 @@ const page = readPage("docs/parity.md");
 const ROW = /^\| (?<release>\d+\.\d+\.\d+) \| (?<entry>.+) \| (?<here>.+) \|$/gm;
 const rows = [...page.matchAll(ROW)].map(({ groups = {} }) => groups);
 const sections = new Set(
-  [...readPage("docs/behaviour.md").matchAll(/(?<=^#+ )§\d+|§\d+(?:\.\d+)*(?=[^\n]*\*\*)/gm)].map(([one]) => one),
+  [...readPage("docs/spec/behaviour.md").matchAll(/(?<=^#+ )§\d+|§\d+(?:\.\d+)*(?=[^\n]*\*\*)/gm)].map(([one]) => one),
 );
 
 describe("docs/parity.md", () => {

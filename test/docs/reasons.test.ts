@@ -35,13 +35,6 @@ const PLACES: readonly Place[] = [
     says: "MEANING | WHAT TO DO |",
   },
   {
-    file: "docs/behaviour.md",
-    from: "**§1.10 ",
-    to: "A disruption that a budget denies:",
-    begins: ([reason]) => `| ${quote(reason)} | `,
-    says: "WHO ENDS IT | HOW |",
-  },
-  {
     file: "reconciler/remedies/rules.ts",
     from: "export const RULES",
     to: "  SeveralBudgets: {",

@@ -157,9 +157,9 @@ describe("docs/reference/webhooks.md", () => {
   });
 });
 
-describe("the decisions of disruption budgets, in docs/behaviour.md", () => {
+describe("the decisions of disruption budgets, in docs/spec/behaviour.md", () => {
   it("are those of the code, with their codes and the metric's reasons", () => {
-    const [, section = ""] = readPage("docs/behaviour.md").split(/\*\*§5\.[12] /);
+    const [, section = ""] = readPage("docs/spec/behaviour.md").split(/\*\*§5\.[12] /);
     const rows = section.split("\n").map((line) => line.slice(2, -2).split(" | "));
     const listed = rows.flatMap((cells) =>
       /^`[\w-]+`$/.test(cells.at(-1) ?? "") ? [`${cells.at(-3)?.slice(0, 3)} ${cells.at(-1)}`] : [],
@@ -168,21 +168,5 @@ describe("the decisions of disruption budgets, in docs/behaviour.md", () => {
       sorted(listed),
       sorted(Object.values(VERDICTS).map((verdict) => `${verdict.code} ${code(verdict.metric)}`)),
     );
-  });
-});
-
-describe("the ends of waits, in docs/behaviour.md", () => {
-  const [, section = ""] = readPage("docs/behaviour.md").split("**§1.10 ");
-  const [reasons = "", verdicts = ""] = section.split("\n## ")[0]?.split("A disruption that a budget denies:") ?? [];
-  const namesOf = (table: string): string[] =>
-    rowsOf(table).flatMap(([first = ""]) => [...first.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
-
-  it("are those of every verdict that denies, and of no other", () => {
-    const denying = Object.entries(VERDICTS).flatMap(([name, { code: answer }]) => (answer === 200 ? [] : [name]));
-    assert.deepEqual(sorted(namesOf(verdicts)), sorted(denying));
-  });
-  it("name somebody, and a way", () => {
-    for (const row of [...rowsOf(reasons), ...rowsOf(verdicts)])
-      assert.ok(row.length === 3 && row.every((cell) => cell.length > 3), row.join());
   });
 });
