@@ -1,5 +1,5 @@
 /** Turns a disruption budget's decision about an eviction or a deletion of a pod into an answer. */
-import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
+import type { BudgetMetrics } from "../../infra/metrics/metrics.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { type DisruptionResult, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
 import type { Answer } from "../http/webhook.ts";

@@ -5,7 +5,7 @@
  * kubelets and pods with the annotation that permits a deletion: these deletions pass without a call.
  */
 import * as z from "zod";
-import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
+import type { BudgetMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import { DELETION_PATH, deleteByHand, whyNotAsked } from "../../reconciler/budget/deletion.ts";
 import { judged, NOT_NOW, verdict, VERDICTS } from "../../reconciler/budget/verdict.ts";

@@ -7,7 +7,7 @@
  *   called as a validating webhook -> allowed if the Eviction carries the UID; otherwise once in 15 s, and not while the pod is terminating
  */
 import * as z from "zod";
-import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
+import type { BudgetMetrics } from "../../infra/metrics/metrics.ts";
 import { type DisruptionResult, judged, NOT_NOW, verdict, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { EVICTION_PATHS, isProbe, PROBE_ANSWER } from "../../reconciler/budget/guard.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";

@@ -1,6 +1,6 @@
 /** Logs and counts an answered review, once each. */
 import type { Log, LogLevel } from "../../infra/log.ts";
-import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
+import type { WebhookMetrics } from "../../infra/metrics/metrics.ts";
 import type { AdmissionRequest, Answer, Webhook } from "./webhook.ts";
 
 interface Answered {

@@ -11,7 +11,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Clock } from "../../infra/clock.ts";
 import { startDeadline } from "../../infra/deadline.ts";
 import type { Log } from "../../infra/log.ts";
-import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
+import type { WebhookMetrics } from "../../infra/metrics/metrics.ts";
 import { type Attributes, NO_TRACER, type Span, type Tracer } from "../../infra/tracing/tracer.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
 import type { HttpRefusal, ReadBody } from "./body.ts";

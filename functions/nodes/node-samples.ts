@@ -4,7 +4,7 @@
  */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
-import { OTHER } from "../../infra/metrics/series-limit.ts";
+import { OTHER } from "../../infra/metrics/metrics.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Shadow } from "../../reconciler/nodes/node.ts";
 import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";

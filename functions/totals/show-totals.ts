@@ -2,11 +2,11 @@
  * Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups, PhasedRollouts, disruption budgets
  * and the reconciler's Lease.
  */
-import { hasCode } from "../../infra/errors.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts";
+import { absent, hasCode } from "../../infra/errors.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { type LeaseRef, getLease } from "../../infra/kubernetes/lease-object.ts";
 import { MAX_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
-import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
+import { TOTALS, parseTotals } from "../../infra/metrics/totals.ts";
 import {
   type GroupRecord,
   type PhaseRecord,
@@ -15,8 +15,19 @@ import {
   samplePhases,
   sampleProtections,
 } from "./group-samples.ts";
-import { listGroups, listPhases, listProtections } from "./list-records.ts";
-import { showOnce, type ShownOnce } from "./show-once.ts";
+import { type ShownOnce, showOnce } from "./show-once.ts";
+import { collectRead } from "../../infra/kubernetes/collect.ts";
+import {
+  type DisruptionBudget,
+  type PhasedRolloutObject,
+  type RolloutGroup,
+  disruptionBudgets,
+  phasedRollouts,
+  rolloutGroups,
+} from "../../infra/kubernetes/custom-resources.ts";
+import type { Protection } from "../../reconciler/budget/protection.ts";
+import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
+import { readStatus } from "../../reconciler/phased/status.ts";
 
 interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** "" stands for all namespaces. */
@@ -56,4 +67,44 @@ async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions,
     samplePhases(phases),
     sampleProtections(protections),
   ]);
+}
+
+const inScope = (scope: string) => (scope === "" ? {} : { namespace: scope });
+
+/** Without budgets that have not been examined yet; empty if the cluster knows no budgets. */
+async function listProtections(cluster: Cluster, scope: string, call: Call): Promise<ProtectionRecord[]> {
+  const list = cluster.list(disruptionBudgets, inScope(scope), call);
+  return ((await collectRead(list, readProtection).catch(absent)) ?? []).filter((record) => record !== undefined);
+}
+
+function readProtection({ metadata, status }: DisruptionBudget): ProtectionRecord | undefined {
+  const { conditions = [] } = (status ?? {}) as Partial<Protection>;
+  const found = conditions.find(({ type }) => type === "Protecting");
+  const { namespace = "", name = "" } = metadata;
+  return found && { namespace, name, isProtecting: found.status === "True", reason: found.reason };
+}
+
+/** Empty if the cluster knows no PhasedRollout, or if the functions may not list them: they work without. */
+async function listPhases(cluster: Cluster, scope: string, call: Call): Promise<PhaseRecord[]> {
+  const read = ({ metadata: { namespace = "", name = "" }, status }: PhasedRolloutObject): PhaseRecord => ({
+    namespace,
+    name,
+    phase: readStatus(status).phase,
+  });
+  return await collectRead(cluster.list(phasedRollouts, inScope(scope), call), read).catch((error: unknown) => {
+    if (!hasCode(error, "NotFound", "Forbidden")) throw error;
+    return [];
+  });
+}
+
+/** Empty if the cluster knows no RolloutGroup. */
+async function listGroups(cluster: Cluster, scope: string, call: Call): Promise<GroupRecord[]> {
+  const list = cluster.list(rolloutGroups, inScope(scope), call);
+  return ((await collectRead(list, readRecord).catch(absent)) ?? []).filter((record) => record !== undefined);
+}
+
+function readRecord(object: RolloutGroup): GroupRecord | undefined {
+  if (!object.status) return undefined;
+  const { deadlineMs, status } = readStoredGroup(object);
+  return { namespace: object.metadata.namespace ?? "", deadline: deadlineMs / 1000, status };
 }

@@ -1,16 +1,12 @@
 /** The metrics of a process, in its own registry. */
 import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/api-path.ts";
-import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
-import { type CheckMetrics, createCheckMetrics } from "./check-metrics.ts";
-import type { MetricRow } from "./tables/metric-row.ts";
+import { type MetricRow, type Samples, createRegistry } from "./registry.ts";
 import { METRICS } from "./tables/metric-table.ts";
-import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { ApiObserver } from "../kubernetes/request.ts";
-import { limitSeries, OTHER } from "./series-limit.ts";
-import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
+import type { Counter, Gauge, Histogram } from "prom-client";
 
 interface GroupKey {
   readonly namespace: string;
@@ -178,5 +174,131 @@ export function createMetrics(): Metrics {
     show: registry.show,
     render: registry.render,
     typeFor: registry.typeFor,
+  };
+}
+
+interface ServedRequest {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+  /** The context of its span (W3C Trace Context); undefined if no span is recorded. */
+  readonly traceparent?: string | undefined;
+}
+
+interface WebhookAnswer {
+  readonly webhook: string;
+  readonly result: "allowed" | "denied" | "fault";
+  readonly reason: string;
+}
+
+export interface WebhookMetrics {
+  requestStarted(method: string, route: string): void;
+  requestDone(request: ServedRequest): void;
+  answered(answer: WebhookAnswer): void;
+}
+
+interface Makers {
+  readonly counter: (row: MetricRow) => Counter;
+  readonly gauge: (row: MetricRow) => Gauge;
+  readonly histogram: (row: MetricRow) => Histogram;
+}
+
+/** A request that is not sampled has no trace to look up. */
+const SAMPLED = /^00-(?<trace_id>[\da-f]{32})-(?<span_id>[\da-f]{16})-[\da-f][13579bdf]$/;
+
+function createWebhookMetrics({
+  counter,
+  gauge,
+  histogram,
+  noteExemplar,
+}: Makers & { readonly noteExemplar: () => void }): WebhookMetrics {
+  const duration = histogram(METRICS.requests);
+  const received = histogram(METRICS.requestBytes);
+  const sent = histogram(METRICS.responseBytes);
+  const inFlight = gauge(METRICS.requestsInFlight);
+  const answers = counter(METRICS.webhookAnswers);
+  return {
+    requestStarted: (method, route) => inFlight.inc({ method: labelOf(method), route }),
+    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, traceparent = "", ...request }) => {
+      const method = labelOf(request.method);
+      inFlight.dec({ method, route });
+      const trace = SAMPLED.exec(traceparent)?.groups;
+      if (trace) noteExemplar();
+      duration.observe({
+        labels: { method, route, status_code: String(status), ws: "false" },
+        value: seconds,
+        exemplarLabels: { ...trace },
+      });
+      received.observe({ method, route }, receivedBytes);
+      sent.observe({ method, route }, sentBytes);
+    },
+    answered: ({ webhook, result, reason }) => answers.inc({ webhook, result, reason }),
+  };
+}
+
+/** The methods with their own series; callers choose the method, and every other one is refused. */
+function labelOf(method: string): string {
+  return method === "POST" ? method : OTHER;
+}
+
+export interface BudgetMetrics {
+  /** Counts a decision in progress. */
+  deciding<T>(decision: Promise<T>): Promise<T>;
+  decided(verdict: { readonly reason: string; readonly status: number }): void;
+  /** A budget was read. */
+  observed(result: "updated" | "invalid" | "ignored" | "deleted"): void;
+}
+
+function createBudgetMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge">): BudgetMetrics {
+  const evictions = counter(METRICS.evictions);
+  const inFlight = gauge(METRICS.evictionsInFlight);
+  const observed = counter(METRICS.budgetsObserved);
+  return {
+    deciding: (decision) => {
+      inFlight.inc();
+      return decision.finally(() => inFlight.dec());
+    },
+    decided: ({ reason, status }) => evictions.inc({ reason, status: String(status) }),
+    observed: (result) => observed.inc({ result }),
+  };
+}
+
+export interface CheckMetrics {
+  /** A check was answered, or not. */
+  checked(verdict: "Success" | "Failure" | "Error"): void;
+}
+
+function createCheckMetrics(row: MetricRow, { counter }: Pick<Makers, "counter">): CheckMetrics {
+  const checks = counter(row);
+  return { checked: (result) => checks.inc({ result }) };
+}
+
+/** The label value for everything beyond the bound. */
+export const OTHER = "other";
+
+const MAX_VALUE_LENGTH = 200;
+
+/**
+ * Returns the label set to record: the first `most` sets unchanged; for any further set, and for one with a value of
+ * more than 200 characters, every label is `other`. So a metric has at most `most + 1` series.
+ */
+export function limitSeries(
+  most: number,
+): <Labels extends Readonly<Record<string, string>>>(labels: Labels) => Readonly<Record<keyof Labels, string>> {
+  const known = new Set<string>();
+  return (labels) => {
+    const values = Object.values(labels);
+    const key = JSON.stringify(values);
+    if (known.has(key)) return labels;
+    if (known.size === most || values.some(({ length }) => length > MAX_VALUE_LENGTH))
+      return Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER])) as Record<
+        keyof typeof labels,
+        string
+      >;
+    known.add(key);
+    return labels;
   };
 }

@@ -1,6 +1,13 @@
 /** The registry of a process: its own series, and the series that it shows for processes that have ended. */
-import { Counter, Gauge, Histogram, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
-import type { MetricRow } from "./tables/metric-row.ts";
+import {
+  Counter,
+  Gauge,
+  Histogram,
+  type Metric,
+  type MetricType,
+  type OpenMetricsContentType,
+  Registry,
+} from "prom-client";
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
@@ -94,4 +101,21 @@ export function createRegistry(): OwnRegistry {
     noteExemplar: () => void (hasExemplar = true),
     render: (contentType = TEXT_TYPE) => (contentType === OPEN_METRICS_TYPE ? open : text).metrics(),
   };
+}
+
+export interface MetricRow {
+  readonly name: string;
+  readonly type: Exclude<`${MetricType}`, "summary">;
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+  /**
+   * The reconciler's series are kept on its Lease, and the functions show them; `shared`: with a label, because
+   * functions have series of their own.
+   */
+  readonly kept?: "alone" | "shared";
+  /** Its buckets name the last traced request (docs/tracing.md). */
+  readonly exemplars?: true;
+  /** Only shown, from kept series. */
+  readonly foreign?: true;
 }

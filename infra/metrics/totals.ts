@@ -5,9 +5,8 @@
  *   the annotation when the Lease was taken + the growth of the process's own counters since then = the annotation from now on
  */
 import { fieldsOf, isFields } from "../json.ts";
-import type { MetricRow } from "./tables/metric-row.ts";
+import type { MetricRow, Sample, Samples } from "./registry.ts";
 import { METRICS } from "./tables/metric-table.ts";
-import type { Sample, Samples } from "./registry.ts";
 
 /** The annotation. */
 export const TOTALS = "zonewise/totals";

@@ -5,7 +5,7 @@ import { safeParse } from "zod/mini";
 import * as targets from "../../functions/index.ts";
 import type { Variable } from "../../infra/config/variable-schemas.ts";
 import { VARIABLE_ROWS } from "../../infra/config/variables.ts";
-import type { MetricRow } from "../../infra/metrics/tables/metric-row.ts";
+import type { MetricRow } from "../../infra/metrics/registry.ts";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { VERDICTS } from "../../reconciler/budget/verdict.ts";

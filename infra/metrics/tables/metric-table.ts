@@ -3,7 +3,7 @@
  * label as well.
  */
 import { NODE_METRICS } from "./node-metric-table.ts";
-import type { MetricRow } from "./metric-row.ts";
+import type { MetricRow } from "../registry.ts";
 
 const SECONDS_TO_10 = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_TO_100 = [...SECONDS_TO_10, 25, 50, 100];

@@ -1,5 +1,5 @@
 /** Composes the parts that ask budgets, shared by the reconciler and the eviction webhook. */
-import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
+import type { BudgetMetrics } from "../../../infra/metrics/metrics.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";

@@ -2,7 +2,7 @@
  * Asks budgets before the reconciler disrupts: for each pod that the rollout deletes (§1.5.7, §1.5.8), and for a zone
  * that it scales down (§5.11).
  */
-import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
+import type { BudgetMetrics } from "../../../infra/metrics/metrics.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, messageOf } from "../../../infra/errors.ts";
 import type { ReservationHandle } from "../reservation.ts";

@@ -3,7 +3,7 @@
  * metric.
  */
 import { setImmediate } from "node:timers/promises";
-import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
+import type { BudgetMetrics } from "../../../infra/metrics/metrics.ts";
 import { announceKind } from "../../../infra/kubernetes/optional-kind.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { ListedBudget, OnBudgets } from "./gather-budget.ts";

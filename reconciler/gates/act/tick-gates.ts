@@ -8,7 +8,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
+import type { CheckMetrics } from "../../../infra/metrics/metrics.ts";
 import { earliest } from "../../../infra/timestamp.ts";
 import type { CheckVerdict } from "../../checks/check.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";

@@ -18,12 +18,11 @@ import { createSlots } from "../../../infra/slots.ts";
 import type { Outcome, TickResult } from "../../model/outcome.ts";
 import type { Seen } from "../../report/memory.ts";
 import { readAll } from "../../snapshot/gather.ts";
-import { compareStatus, decideStatus, type Difference } from "../decide-status.ts";
-import { factsOfOutcome, factsWithoutZones } from "../facts-of-outcome.ts";
-import type { GroupFacts, StatusInput } from "../facts.ts";
+import { type Difference, compareStatus, decideStatus } from "../decide-status.ts";
+import { factsOfOutcome, factsWithoutZones, type GroupFacts, type StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../name.ts";
 import { recallSeen } from "../zones.ts";
-import { DEFAULT_DEADLINE_MS, readStoredGroup, type StoredGroup } from "./stored-group.ts";
+import { DEFAULT_DEADLINE_MS, type StoredGroup, readStoredGroup } from "./stored-group.ts";
 import { type KnownGroup, removeGroup, writeGroup } from "./write-group.ts";
 
 export interface GroupStatuses {

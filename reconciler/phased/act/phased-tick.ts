@@ -11,7 +11,7 @@ import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { readEach } from "../../../infra/kubernetes/read-each.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
+import type { CheckMetrics } from "../../../infra/metrics/metrics.ts";
 import { createSlots, type Slots } from "../../../infra/slots.ts";
 import { earliest } from "../../../infra/timestamp.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";

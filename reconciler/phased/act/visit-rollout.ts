@@ -4,7 +4,7 @@
  *
  * At most one write a decision. The process may die between any two.
  */
-import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
+import type { CheckMetrics } from "../../../infra/metrics/metrics.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import { type CheckAnswer, judgeAnswer, type SuccessWhen, type Urgency } from "../../checks/check.ts";
 import { parseTimestamp } from "../../../infra/timestamp.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { discoverKind } from "../../../infra/kubernetes/discovery.ts";
+import { discoverKind } from "../../../infra/kubernetes/connect-cluster.ts";
 
 const SERVER: Readonly<Record<string, unknown>> = {
   "/api/v1": {

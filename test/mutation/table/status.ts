@@ -38,14 +38,14 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a group is ready only if every zone is settled by its latest spec",
     ...STATUS,
-    file: "reconciler/group-status/conditions.ts",
+    file: "reconciler/group-status/decide-status.ts",
     find: "if (zones.length === 0 || !zones.every(isSettledByStatus)) return false;",
     replacement: "if (zones.length === 0) return false;",
   },
   {
     breaks: "an error does not make a group ready that was not",
     ...STATUS,
-    file: "reconciler/group-status/conditions.ts",
+    file: "reconciler/group-status/decide-status.ts",
     find: `return state === "settled" || ((state === "failed" || state === "superseded") && wasReady);`,
     replacement: `return state === "settled" || state === "failed" || state === "superseded";`,
   },
