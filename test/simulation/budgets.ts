@@ -4,7 +4,7 @@ import { BUDGET, BUDGETS, NAMESPACE, ROLLOUT_GROUPS } from "./names.ts";
 import { type Action, insist, pause, type People, recreate, SETS } from "./person.ts";
 import { budgetObject, type Shape, zoneObject } from "./shape.ts";
 
-export const BUDGETS_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets`;
+const BUDGETS_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets`;
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 const DEFINITIONS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const SECOND = "second";
@@ -47,7 +47,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
-export const mendBudget = (people: People): Promise<void> => {
+const mendBudget = (people: People): Promise<void> => {
   const { spec } = budgetObject(people.shape) as { readonly spec?: object };
   return insist(people, `${BUDGETS_PATH}/${BUDGET}`, { spec: { podNamePartitionRegex: null, ...spec } });
 };

@@ -9,7 +9,6 @@ export const BUDGET = "ingester";
 export const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 export const LEASES = "leases.coordination.k8s.io";
 export const ROLLOUT_GROUPS = "rolloutgroups.zonewise.dev";
-export const ZONE_TRACKER = "rollout-operator-zone-tracker";
 
 /** The StatefulSet of a pod, by the pod's name, and its ordinal in it. */
 export const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");

@@ -13,7 +13,7 @@ import { parseTarget } from "../emulator/request.ts";
 import type { Api } from "../emulator/api.ts";
 import type { Mount } from "./certificates/trust.ts";
 import { answerExpired, answerWith, breakOff } from "./answers.ts";
-import { answerDisturbed, type Disturb, type Disturbance, FAILURE } from "./disturbances.ts";
+import type { Disturb, Disturbance } from "./disturbances.ts";
 import type { Draw } from "./draw.ts";
 import {
   type Answering,
@@ -45,8 +45,6 @@ export interface NetworkOptions {
   readonly onCall: (caller: Caller, sent: Sent, status: number) => void;
   /** A request leaves a process, also one to a pod or to Prometheus. */
   readonly onSent?: ((caller: Caller, sent: Sent) => void) | undefined;
-  /** An incident, and no fault of the seed, befalls a call, in the words of faults. */
-  readonly onDisturbed?: ((cell: string) => void) | undefined;
   /** Answers requests to pods and to Prometheus; undefined if nobody listens there. */
   readonly hosts: (sent: Sent) => HostAnswer | "silent" | undefined;
   /** Objects in an answer to a list, at most. */
@@ -146,13 +144,10 @@ export function createNetwork(options: NetworkOptions) {
         const isExpired = (isWatch || sent.path.includes("continue=")) && strikes("expired", site);
         if (isExpired) return deliver(quick(), () => answerExpired(client, isWatch && draw.chance(0.5)));
         const cut = sent.method === "GET" && strikes("bodyCut", site);
-        const disturbance = disturbanceOf(process, sent);
-        const { bodyLateMs = 0, unsaid } = disturbance;
-        const refusedWith = disturbance.isRefused ? 500 : disturbance.refusedWith;
+        const { bodyLateMs = 0, refusedWith } = disturbanceOf(process, sent);
         if (refusedWith !== undefined) return deliver(quick(), () => answerWith(client, refusedWith));
         const answering: Answering = {
           head(status, headers) {
-            if (unsaid !== undefined && status === FAILURE.code) options.onDisturbed?.(`serverError at ${site}`);
             options.onCall(caller, sent, status);
             if (killed && !isWatch) return process.kill();
             if (!lost) deliver(quick() + lateMs, () => client.head(status, headers));
@@ -165,7 +160,7 @@ export function createNetwork(options: NetworkOptions) {
           end: () => void (lost || deliver(0, () => client.end())),
           destroy: () => deliver(quick(), () => client.fail(reset())),
         };
-        const close = apply(caller, sent, answerDisturbed(answering, disturbance));
+        const close = apply(caller, sent, answering);
         client.onClose(close);
         process.onDeath(close);
         if (isWatch && strikes("watchCut", site))
@@ -184,8 +179,6 @@ export function createNetwork(options: NetworkOptions) {
       const deliver = inOrder(process, quick);
       schedule.after(quick(), () => {
         const refused = !isPrometheus && strikes("podRefuses", site);
-        const { location } = disturbanceOf(process, sent);
-        if (location !== undefined) return deliver(quick(), () => answerWith(client, 307, "", { location }));
         const answer = refused ? { status: 500, body: "" } : options.hosts(sent);
         if (!answer) return deliver(quick(), () => client.fail(reset("connect ECONNREFUSED")));
         if (answer === "silent" || (isPrometheus && strikes("prometheusLost", site))) return;

@@ -1,10 +1,9 @@
 /** How a person acts on the world: what all actions are made of. */
-import { dig, type Draft } from "../emulator/objects.ts";
+import { type Draft } from "../emulator/objects.ts";
 import type { Sent } from "../emulator/in-process.ts";
 import type { KubeObject } from "../emulator/store.ts";
-import type { Disturb } from "./disturbances.ts";
 import type { Draw } from "./draw.ts";
-import { NAMESPACE, zoneOf } from "./names.ts";
+import { NAMESPACE } from "./names.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Shape } from "./shape.ts";
 import type { World } from "./world.ts";
@@ -60,7 +59,7 @@ export const changeTemplate = (people: People, zone: string, image: string, cras
   });
 
 /** Asks once for the eviction of a pod. */
-export function evict({ world }: People, name: string, query = "", deleteOptions?: object) {
+function evict({ world }: People, name: string, query = "", deleteOptions?: object) {
   const metadata = { name, namespace: NAMESPACE };
   const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata, ...(deleteOptions && { deleteOptions }) };
   return world.ask("drainer", "POST", `${PODS}/${name}/eviction${query}`, eviction);
@@ -125,12 +124,6 @@ export async function without(
   await recreate(people, path, { apiVersion, kind, metadata: { name, labels }, webhooks });
 }
 
-/** Names of the zones' pods, of one zone if one is named. */
-export const podsIn = (people: People, zone?: string): readonly string[] =>
-  podsOf(people).filter((name) =>
-    zone === undefined ? people.shape.zones.includes(zoneOf(name)) : zoneOf(name) === zone,
-  );
-
 /** A person waits no longer for what is to come. */
 export const PATIENCE_MS = 120_000;
 
@@ -145,42 +138,18 @@ export async function until(
   return holds();
 }
 
-/** Disturbs calls for `ms`. */
-export async function disturbFor(people: People, ms: number, how: Disturb): Promise<void> {
-  const undo = people.world.disturb(how);
-  await pause(people, ms);
-  undo();
-}
-
 export const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
-const reconcilersOf = ({ world }: People) => world.processes().filter(({ name }) => isReconciler(name));
-
-/** They stand still. */
-export function freezeReconcilers(people: People, ms: number): void {
-  for (const process of reconcilersOf(people)) process.freeze(ms);
-}
-
-export function killReconcilers(people: People): void {
-  for (const process of reconcilersOf(people)) process.kill();
-}
 
 /** True of a request for a whole list of this kind. */
 export const isList = ({ method, path }: Sent, plural: string): boolean =>
   method === "GET" && new RegExp(`/${plural}\\?(?!.*watch=)`).test(path);
 
-export const podOf = ({ world }: People, name: string): KubeObject | undefined =>
-  world.store.get("pods", NAMESPACE, name);
-
 /** Asks once for so many replicas. */
-export const scale = ({ world }: People, zone: string, replicas: number) =>
+const scale = ({ world }: People, zone: string, replicas: number) =>
   world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
 
 export const setOf = ({ world }: People, zone: string): KubeObject | undefined =>
   world.store.get("statefulsets.apps", NAMESPACE, zone);
-
-/** The replicas that a zone is to have. */
-export const replicasOf = (people: People, zone: string): number =>
-  Number(dig(setOf(people, zone), "spec", "replicas") ?? 0);
 
 export const annotateZone = (people: People, zone: string, annotations: object): Promise<void> =>
   insist(people, `${SETS}/${zone}`, { metadata: { annotations } });

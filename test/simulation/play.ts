@@ -130,9 +130,6 @@ async function playSeeded(
     nodeDraw,
     shape,
     strikes: faults.strikes,
-    onDisturbed(cell) {
-      tell("fault", cell);
-    },
     onHost(host) {
       tell("host", `${host.node} ${host.what}`);
       oracles.onHost(host);

@@ -10,8 +10,6 @@ export interface Process {
   readonly kill: () => void;
   /** Nothing of it happens for `ms`. */
   readonly freeze: (ms: number) => void;
-  /** Its machine's wall clock is set forward by `ms`, or back. */
-  readonly setClock: (ms: number) => void;
   /** For how long it has been frozen since then, at most. */
   readonly stoodStillMs: (since: number) => number;
   /** Runs `run` in the process in `ms`, unless it has died; later if it is frozen then. */
@@ -24,7 +22,6 @@ export function createProcess(schedule: Schedule, name: string, skewMs: number, 
   const born = schedule.now();
   const deaths: (() => void)[] = [];
   let alive = true;
-  let aheadMs = skewMs;
   let [frozenSince, frozenUntil, stoodMs] = [0, 0, 0];
   const monotonic = (): number => {
     const now = schedule.now();
@@ -53,7 +50,7 @@ export function createProcess(schedule: Schedule, name: string, skewMs: number, 
     });
   return {
     name,
-    clock: { now: () => schedule.now() + aheadMs, monotonic, sleep, after },
+    clock: { now: () => schedule.now() + skewMs, monotonic, sleep, after },
     isAlive: () => alive,
     kill() {
       alive = false;
@@ -64,7 +61,6 @@ export function createProcess(schedule: Schedule, name: string, skewMs: number, 
       if (now >= frozenUntil) [frozenSince, stoodMs] = [now, stoodMs + frozenUntil - frozenSince];
       frozenUntil = Math.max(frozenUntil, now + ms);
     },
-    setClock: (ms) => void (aheadMs += ms),
     stoodStillMs: (since) => Math.max(0, frozenUntil - since),
     after,
     onDeath: (run) => void deaths.push(run),

@@ -31,8 +31,8 @@ export const ANSWER_FAULTS = ["expired", "bodyCut"] as const;
 export type AnswerFault = (typeof ANSWER_FAULTS)[number];
 export type Fault = (typeof FAULTS)[number] | AnswerFault | HostFault;
 
-/** What the incidents of evictions need. */
-export interface EvictionsShape {
+/** How evictions are judged and reserved. */
+interface EvictionsShape {
   /** Evictions are judged by a validating webhook, which cannot pin them to a pod. */
   readonly validating: boolean;
   /** The definition of budgets is an older one, without the field for what is reserved. */
@@ -199,7 +199,7 @@ export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
 
 /** True if no call is lost or late, also by incidents or as it waits for others; hosts of nodes may have faults. */
 export const isCalm = ({ faults, firstCalls, aim, answers, incidents, callsPerSecond }: Shape): boolean =>
-  (firstCalls ?? aim ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"] ?? callsPerSecond) === undefined &&
+  (firstCalls ?? aim ?? answers ?? incidents?.["leases"] ?? callsPerSecond) === undefined &&
   Object.values(faults).every((rate) => rate === 0);
 
 function drawBursts(draw: Draw, troubledMs: number): readonly number[] {

@@ -18,15 +18,21 @@ export function drawWider(seed: number, shape: Shape): Partial<Shape> | undefine
   const [percent, first] = [draw.of([1, 34, 50, 67, 100]), draw.of([1, 5, 9, 10])];
   const times = shape.zones.map((zone): [string, number] => [zone, draw.of([60, 90, 180])]);
   const twin = draw.of(["well", "forbids"] as const);
-  const [hasPercent, hasFirst, hasTimes, isOrdered, hasTwin] = [0.4, 0.4, 0.4, 0.6, 0.4].map((share) =>
-    draw.chance(share),
-  );
+  const [hasPercent, hasFirst, hasTimes, isOrdered, hasTwin, validating, older, isDelayed] = [
+    0.4, 0.4, 0.4, 0.6, 0.4, 0.3, 0.3, 0.4,
+  ].map((share) => draw.chance(share));
+  const evictions = {
+    validating: validating === true && shape.certificate === undefined,
+    older: older === true,
+    delaySeconds: isDelayed ? 30 : 0,
+  };
   return {
     ...(hasPercent && shape.budget !== undefined && !shape.partitioned && { percent }),
     ...(hasFirst && { firstOrdinal: first }),
     ...(hasTimes && shape.secondsBetween > 0 && { minTimes: Object.fromEntries(times) }),
     ...(isOrdered && shape.followers && { ordered: true }),
     ...(hasTwin && { twin }),
+    ...(shape.budget !== undefined && { evictions }),
   };
 }
 
@@ -45,6 +51,7 @@ export const twinShape = (shape: Shape): Shape => ({
   prepared: false,
   secondsBetween: 0,
   minTimes: undefined,
+  evictions: undefined,
   firstOrdinal: undefined,
   ordered: undefined,
   gate: undefined,

@@ -50,7 +50,6 @@ export interface WorldOptions {
   readonly shape: Shape;
   readonly onCall: NetworkOptions["onCall"];
   readonly onSent?: NetworkOptions["onSent"];
-  readonly onDisturbed?: NetworkOptions["onDisturbed"];
   readonly onReview: NetworkOptions["onReview"];
   readonly onArrival: NetworkOptions["onArrival"];
   readonly onUnanswered: NetworkOptions["onUnanswered"];
@@ -85,10 +84,6 @@ export interface World {
   readonly shown: () => readonly (X509Certificate | undefined)[];
   /** The nodes whose hosts get updates. */
   readonly fleet: Fleet | undefined;
-  /** The API server answers 500 to the calls of a site, such as "webhooks LIST pods", for so many milliseconds. */
-  readonly fail: (site: string, ms: number) => void;
-  /** A controller of the cluster does nothing of its kind for so many milliseconds. */
-  readonly stall: (controller: "statefulSets", ms: number) => void;
   /** Checks are answered as the shape says from now on, and hosts do no more wrong. */
   readonly calm: () => void;
   readonly stop: () => void;
@@ -179,7 +174,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   const leaving = new Map<string, number>();
   const counts = new Map<string, number>();
   const stalledUntil = new Map<string, number>();
-  const failingUntil = new Map<string, number>();
   const prometheus = createPrometheus({
     schedule,
     draw,
@@ -195,8 +189,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ...on,
     schedule,
     draw,
-    strikes: (fault, site) =>
-      (fault === "serverError" && (failingUntil.get(site) ?? 0) > schedule.now()) || strikes(fault, site),
+    strikes,
     servers: () => [...servers],
     hosts,
     // Who asks matters to nobody else, and is told in logs.
@@ -360,18 +353,16 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     return pod ? answerForPod(pod, sent) : prometheus.answer(sent);
   }
 
-  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have; `sim/says` is another answer. */
+  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have. */
   function answerForPod({ metadata: { uid, annotations } }: KubeObject, { method, path }: Sent): HostAnswer {
     const isDelayed = path.endsWith(`/${DELAYED_PATH}`);
-    const lateMs = Number(annotations?.["sim/answer-after-ms"] ?? 0);
-    if (annotations?.["sim/refuses"] !== undefined)
-      return { status: 503, body: JSON.stringify({ timestamp: 1 }), lateMs };
+    if (annotations?.["sim/refuses"] !== undefined) return { status: 503, body: JSON.stringify({ timestamp: 1 }) };
     if (method !== "POST") (isDelayed ? leaving : prepared).delete(uid);
     else if (!isDelayed) prepared.add(uid);
     else if (!leaving.has(uid)) leaving.set(uid, schedule.now());
     const at = leaving.get(uid);
     const answer = JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) });
-    return { status: 200, body: annotations?.["sim/says"] ?? answer, lateMs };
+    return { status: 200, body: answer };
   }
 
   return {
@@ -388,8 +379,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     leaving,
     shown: () => [...servers].map(({ mount }) => mount.shown()),
     fleet,
-    fail: (site, ms) => void failingUntil.set(site, schedule.now() + ms),
-    stall: (controller, ms) => void stalledUntil.set(controller, schedule.now() + ms),
     calm() {
       prometheus.calm();
       fleet?.calm();

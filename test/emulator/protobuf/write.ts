@@ -7,7 +7,7 @@ import { type Fields, fieldsOf, plainText } from "../objects.ts";
 import { type Field, FIELDS, isMessage, type MessageName, type Scalar } from "./messages.ts";
 
 /** What an answer in protobuf begins with. */
-export const MAGIC = Buffer.from("k8s\0");
+const MAGIC = Buffer.from("k8s\0");
 const LENGTH_DELIMITED = 2;
 
 /** An answer: `k8s\0`, then a runtime.Unknown with the message in it, which may come in parts and is copied once. */

@@ -5,8 +5,7 @@ import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, recreate } from "../person.ts";
 import { CONFIGURATIONS, SECRET } from "./trust.ts";
 
-export const pathOf = (resource: string): string =>
-  `/apis/admissionregistration.k8s.io/v1/${resource.replace(/\..*/, "")}`;
+const pathOf = (resource: string): string => `/apis/admissionregistration.k8s.io/v1/${resource.replace(/\..*/, "")}`;
 
 function drawConfiguration({ world, draw }: People): readonly [path: string, KubeObject] {
   const all = CONFIGURATIONS.flatMap((kind) => world.store.list(kind).map((object) => [pathOf(kind), object] as const));
@@ -14,7 +13,7 @@ function drawConfiguration({ world, draw }: People): readonly [path: string, Kub
 }
 
 /** As a manifest has it. */
-export const manifestOf = (object: KubeObject, caBundle?: string): Draft => ({
+const manifestOf = (object: KubeObject, caBundle?: string): Draft => ({
   ...object,
   metadata: { name: object.metadata.name, ...(object.metadata.labels && { labels: object.metadata.labels }) },
   webhooks: listOf(object["webhooks"]).map((webhook) => ({

@@ -16,10 +16,10 @@ import {
 } from "./objects.ts";
 
 export const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
-export const PHASED_PATH = `/apis/sts.plus/v1alpha1/namespaces/${NAMESPACE}/phasedrollouts`;
+const PHASED_PATH = `/apis/sts.plus/v1alpha1/namespaces/${NAMESPACE}/phasedrollouts`;
 export const gatePath = `${GATES_PATH}/${GATE}`;
-export const phasedPath = `${PHASED_PATH}/${PHASED}`;
-export const setPath = `${SETS}/${PHASED}`;
+const phasedPath = `${PHASED_PATH}/${PHASED}`;
+const setPath = `${SETS}/${PHASED}`;
 
 /** For a while an object is other than its user wrote it. */
 async function forAWhile(people: People, path: string, other: object, own: object): Promise<void> {
@@ -28,7 +28,7 @@ async function forAWhile(people: People, path: string, other: object, own: objec
   await insist(people, path, own);
 }
 
-export const podTemplate = (image: string, crashes = false): object => ({
+const podTemplate = (image: string, crashes = false): object => ({
   metadata: { annotations: { "sim/crash": crashes ? "true" : null } },
   spec: { containers: [{ name: "main", image }] },
 });
@@ -59,11 +59,11 @@ const GATE_ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
-export const BYPASS = ["zonewise.dev/bypass-gates-until", "zonewise.dev/bypass-gates-reason"] as const;
-export const bypass = (until: string | null): object => ({
+const BYPASS = ["zonewise.dev/bypass-gates-until", "zonewise.dev/bypass-gates-reason"] as const;
+const bypass = (until: string | null): object => ({
   metadata: { annotations: { [BYPASS[0]]: until, [BYPASS[1]]: until === null ? null : "drawn" } },
 });
-export const DAY_MS = 86_400_000;
+const DAY_MS = 86_400_000;
 
 const BYPASS_ACTIONS: Readonly<Record<string, Action>> = {
   /** Until a time that is soon over, or that is none, or too far ahead. */
@@ -81,7 +81,7 @@ const BYPASS_ACTIONS: Readonly<Record<string, Action>> = {
 };
 
 /** The step that waits goes on without its checks. */
-export function promoteStep(people: People): Promise<void> {
+function promoteStep(people: People): Promise<void> {
   const status = dig(people.world.store.get(PHASED_ROLLOUTS, NAMESPACE, PHASED), "status");
   const partition = dig(status, "rollingPodStatus", "partition");
   const value = `${String(dig(status, "updateRevision"))}/${String(partition)}`;

@@ -2,12 +2,8 @@
 import { dig, listOf, numberOf } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 
-/** No replicas reach it. */
-export const HELD = 2_147_483_647;
 /** The PhasedRollout that manages the StatefulSet, as it says. */
 export const claimOf = (set: KubeObject): string | undefined => set.metadata.annotations?.["sts.plus/phasedRollout"];
-export const isOutdated = (pod: KubeObject | undefined, revision: unknown): boolean =>
-  pod?.metadata.labels?.["controller-revision-hash"] !== revision;
 /** Its containers end as they begin, or did and wait. */
 export const isCrashing = (pod: KubeObject | undefined): boolean =>
   pod?.metadata.annotations?.["sim/crash"] !== undefined ||

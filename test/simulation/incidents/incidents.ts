@@ -6,47 +6,19 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
-import { ATTEMPTS_AREA } from "./attempts.ts";
-import { BROKEN_AREA } from "./broken.ts";
-import { DELAYS_AREA } from "./delays.ts";
 import { DOWNSCALES_AREA } from "./downscales.ts";
-import { EARLIER_AREA } from "./earlier.ts";
-import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
 import { MEANWHILE_AREA } from "./meanwhile.ts";
-import { MIRRORED_AREA } from "./mirrored.ts";
 import { NODES_AREA } from "./nodes.ts";
-import { ORPHANED_AREA } from "./orphaned.ts";
-import { PHASED_AREA } from "./phased.ts";
-import { PINNED_AREA } from "./pinned.ts";
-import { PLACES_AREA } from "./places.ts";
-import { RARE_AREA } from "./rare.ts";
-import { RESERVATIONS_AREA } from "./reservations.ts";
-import { REVERTED_AREA } from "./reverted.ts";
-import { UNREAD_AREA } from "./unread.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
-  phased: PHASED_AREA,
   nodes: NODES_AREA,
   leases: LEASES_AREA,
-  evictions: EVICTIONS_AREA,
   downscales: DOWNSCALES_AREA,
-  places: PLACES_AREA,
-  pinned: PINNED_AREA,
-  delays: DELAYS_AREA,
-  reservations: RESERVATIONS_AREA,
-  broken: BROKEN_AREA,
-  earlier: EARLIER_AREA,
-  attempts: ATTEMPTS_AREA,
-  mirrored: MIRRORED_AREA,
-  reverted: REVERTED_AREA,
-  unread: UNREAD_AREA,
   meanwhile: MEANWHILE_AREA,
-  rare: RARE_AREA,
-  orphaned: ORPHANED_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;
@@ -57,11 +29,11 @@ const AIMS = 1_000_000;
 const streamOf = (seed: number, area: string): Draw =>
   drawFrom(seed ^ createHash("sha256").update(`incidents ${area}`).digest().readInt32BE());
 
-/** In one of twelve seeds the first call of each site meets a fault, where there are incidents of an area for sure. */
+/** In one of twelve seeds the first call of each site meets a fault; incidents of one area are sure to happen then. */
 function drawAim(seed: number) {
   const draw = streamOf(seed, "aim");
   if (draw.below(ONE_OF) > 0) return undefined;
-  return { aim: draw.below(AIMS), sure: draw.chance(0.5) ? "rare" : draw.of(Object.keys(AREAS)) };
+  return { aim: draw.below(AIMS), sure: draw.of(Object.keys(AREAS)) };
 }
 
 /** The shape with what its incidents need, and the streams of them. */

@@ -6,7 +6,6 @@ import { NAMESPACE } from "../names.ts";
 import { wantedOf } from "../nodes/safety.ts";
 import { FALSE_AGENTS } from "../nodes/false-agents.ts";
 import {
-  anyHost,
   fleetOf,
   hostThat,
   isAnnounced,
@@ -17,12 +16,11 @@ import {
   shadowOf,
   shadowPath,
   speakAs,
-  statusOf,
 } from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
 import { applyPolicy, cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape } from "../nodes/shape.ts";
-import { type Action, annotatePod, insist, pause, type People, PODS } from "../person.ts";
+import { type Action, insist, pause, type People, PODS } from "../person.ts";
 import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
@@ -84,8 +82,6 @@ const INCIDENTS: Area["incidents"] = {
     await long(people);
     await applyPolicy(people, shape.nodes);
   },
-  /** A version that no boot loader keeps. */
-  rollBack: (people) => Promise.resolve(fleetOf(people).hosts.forEach(({ model }) => model.rollBack(1))),
   /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */
   failure: async (people) => {
     const { draw } = people;
@@ -105,21 +101,6 @@ const INCIDENTS: Area["incidents"] = {
     await long(people);
     await unstick(people);
   },
-  /** A host is off for longer than its drain may take. */
-  lostInDrain: async (people) => {
-    const stuck = anyHost(people);
-    await stick(people, stuck);
-    const host = await hostThat(people, (one) => phaseOf(people, one) === "Draining");
-    host?.reboot(200_000);
-    await long(people);
-    await long(people);
-    await unstick(people);
-  },
-  /** Nobody hears of a node that has rebooted, and serves. */
-  silentReturn: async (people) => {
-    const host = await hostThat(people, (one) => statusOf(people, one).current_state === "RebootedIntoUpdate");
-    if (host) fleetOf(people).silence(host, 200_000);
-  },
   /** A node is deleted, and made again while somebody still keeps its shadow. */
   keptShadow: async (people) => {
     const { draw, world } = people;
@@ -130,35 +111,6 @@ const INCIDENTS: Area["incidents"] = {
     await world.ask("human", "DELETE", nodePath(host));
     await pause(people, 2 * PASSES_MS);
     await insist(people, shadowPath(host), { metadata: { finalizers: null } });
-  },
-  /** Somebody turns a node off for minutes. */
-  turnedOff: async (people) => {
-    anyHost(people).reboot(200_000);
-    await hostThat(people, () => false);
-  },
-  /** All nodes of a zone but one are cordoned. */
-  cordonOthers: async (people) => {
-    const { hosts } = fleetOf(people);
-    const { zone, name } = people.draw.of(hosts);
-    const cordoned = hosts.filter((one) => one.zone === zone && one.name !== name);
-    for (const one of cordoned) await insist(people, nodePath(one), cordon(true));
-    await hostThat(people, () => false);
-    for (const one of cordoned) await insist(people, nodePath(one), cordon(null));
-  },
-  /** A pod that is not ready holds staged nodes; then one place goes, and the pod is ready again. */
-  lastPlace: async (people) => {
-    const { draw, world, shape } = people;
-    const zone = draw.of(shape.zones);
-    const pod = world.store.list("pods", NAMESPACE).find(({ metadata }) => metadata.name.startsWith(zone));
-    const first = await hostThat(people, (one) => one.zone !== zone && phaseOf(people, one) === "Staging");
-    if (!pod || !first) return;
-    await annotatePod(people, pod.metadata.name, { "sim/ready": "false" });
-    await pause(people, PASSES_MS);
-    const idle = fleetOf(people).hosts.filter((one) => one.zone === first.zone && phaseOf(people, one) === undefined);
-    for (const one of idle) await insist(people, nodePath(one), cordon(true));
-    await annotatePod(people, pod.metadata.name, { "sim/ready": null });
-    await pause(people, 2 * PASSES_MS);
-    for (const one of idle) await insist(people, nodePath(one), cordon(null));
   },
 };
 

@@ -1,11 +1,8 @@
 /** Rare moments of rollouts: templates that are taken back, windows that close, pods that do not come up. */
 import { dig, listOf, textOf, timestamp } from "../../emulator/objects.ts";
-import { gateObject } from "../checks/objects.ts";
-import { DAY_MS, GATES_PATH, gatePath } from "../checks/people.ts";
 import { NAMESPACE } from "../names.ts";
 import {
   type Action,
-  annotatePod,
   annotateZone,
   changeTemplate,
   insist,
@@ -13,7 +10,6 @@ import {
   pause,
   type People,
   PODS,
-  recreate,
   setOf,
   SETS,
   until as waitUntil,
@@ -24,12 +20,11 @@ import { FREEZES, WINDOW } from "../windows/shape.ts";
 export const SECOND = 1000;
 const LOOK_MS = 500;
 
-export const podsOf = ({ world }: People, zone: string) =>
+const podsOf = ({ world }: People, zone: string) =>
   world.store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone);
 const imageOf = (people: People, zone: string): string =>
   textOf(dig(listOf(dig(setOf(people, zone), "spec", "template", "spec", "containers"))[0], "image")) ?? "";
-export const statusOf = (people: People, zone: string, field: string): unknown =>
-  dig(setOf(people, zone), "status", field);
+const statusOf = (people: People, zone: string, field: string): unknown => dig(setOf(people, zone), "status", field);
 export const newImage = ({ draw }: People): string => `app:${draw.between(1000, 9999)}`;
 
 export async function roll(people: People, image = newImage(people), zones = people.shape.zones): Promise<void> {
@@ -37,7 +32,7 @@ export async function roll(people: People, image = newImage(people), zones = peo
 }
 
 /** Annotations of all zones. */
-export async function annotate(people: People, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+async function annotate(people: People, annotations: Readonly<Record<string, string | null>>): Promise<void> {
   for (const zone of people.shape.zones) await annotateZone(people, zone, annotations);
 }
 
@@ -49,12 +44,6 @@ export const until = (people: People, holds: () => boolean, ms = PATIENCE_MS): P
 export async function undisturbed(people: People): Promise<void> {
   if (people.draw.chance(0.7)) await until(people, () => !people.isTroubled(), 900 * SECOND);
 }
-
-export const rollAndWait = async (people: People, ms: number): Promise<void> => {
-  await pause(people, people.draw.between(1, 10) * SECOND);
-  await roll(people);
-  await pause(people, ms);
-};
 
 /** All zones get a template; once a pod of this zone has it, people begin to take it back. */
 async function rollInto(people: People, zone: string): Promise<void> {
@@ -125,71 +114,6 @@ export const TAKEN_BACK: Readonly<Record<string, Action>> = {
     );
     await pause(people, 300);
     await changeTemplate(people, zone, old);
-  },
-};
-
-export const OF_PODS: Readonly<Record<string, Action>> = {
-  /** It has been open for weeks, and closes now. */
-  longWindow: async (people) => {
-    await undisturbed(people);
-    const { draw, schedule, shape } = people;
-    if (shape.windows) return;
-    const opened = new Date(schedule.now() - 20 * DAY_MS);
-    const cron = `0 0 0 ${opened.getUTCDate()} ${opened.getUTCMonth() + 1} *`;
-    const seconds = Math.ceil((schedule.now() % DAY_MS) / SECOND) + 20 * 86_400 + 20;
-    await annotate(people, { [WINDOW]: cron, [`${WINDOW}-duration`]: `${seconds}s` });
-    await pause(people, draw.between(30, 70) * SECOND);
-    await rollAndWait(people, 150 * SECOND);
-    await annotate(people, { [WINDOW]: null, [`${WINDOW}-duration`]: null });
-  },
-  /** Pods of all zones are made again with a template that does not come up; then it is mended. */
-  downEverywhere: async (people) => {
-    await undisturbed(people);
-    const { draw, shape, world } = people;
-    const crashes = draw.chance(0.4);
-    for (const zone of shape.zones)
-      if (crashes) await changeTemplate(people, zone, "app:bad-4", true);
-      else await insist(people, `${SETS}/${zone}`, slowTemplate("app:bad-5"));
-    await pause(people, 3 * SECOND);
-    for (const zone of shape.zones)
-      for (const pod of podsOf(people, zone).slice(0, draw.between(1, 2)))
-        await world.ask("human", "DELETE", `${PODS}/${pod.metadata.name}`);
-    await pause(people, draw.between(30, 90) * SECOND);
-    if (!crashes) for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, quickTemplate(shape));
-  },
-  /** Pods that were ready are not for long; then they get a template, which another zone may have tried. */
-  illForLong: async (people) => {
-    await undisturbed(people);
-    const { draw, shape } = people;
-    const [tried, ill] = draw.chance(0.5) ? shape.zones : shape.zones.toReversed();
-    const [ms, isTried] = [draw.between(310, 340) * SECOND, draw.chance(0.5)];
-    const pods = podsOf(people, ill ?? "").map(({ metadata }) => metadata.name);
-    if (isTried && tried !== undefined) await insist(people, `${SETS}/${tried}`, slowTemplate(newImage(people)));
-    if (isTried && tried !== undefined)
-      await until(people, () => Number(statusOf(people, tried, "updatedReplicas")) > 0);
-    for (const pod of pods) await annotatePod(people, pod, { "sim/ready": "false" });
-    await pause(people, ms);
-    await roll(people, newImage(people), ill === undefined ? [] : [ill]);
-    await pause(people, 60 * SECOND);
-    for (const pod of pods) await annotatePod(people, pod, { "sim/ready": null });
-    if (isTried && tried !== undefined) await insist(people, `${SETS}/${tried}`, quickTemplate(shape));
-  },
-  /** A paused zone, updated and recorded, lacks a pod. */
-  pausedShort: async (people) => {
-    const { draw, shape, world } = people;
-    const zone = draw.of(shape.zones);
-    await insist(people, `${SETS}/${zone}`, { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } });
-    const [pod] = podsOf(people, zone);
-    if (pod) await annotatePod(people, pod.metadata.name, { "sim/ready": "false" });
-    // A new gate does not know whether the group is settled.
-    if (shape.gate && draw.chance(0.5)) {
-      await pause(people, 3 * SECOND);
-      await world.ask("human", "DELETE", gatePath);
-      await recreate(people, GATES_PATH, gateObject(shape.gate));
-    }
-    await pause(people, draw.between(40, 80) * SECOND);
-    if (pod) await annotatePod(people, pod.metadata.name, { "sim/ready": null });
-    await insist(people, `${SETS}/${zone}`, { metadata: { annotations: { "grafana.com/rollout-paused": null } } });
   },
 };
 

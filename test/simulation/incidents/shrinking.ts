@@ -1,37 +1,14 @@
 /** What incidents of downscales are made of: two zones, one of which is in trouble while the other is to shrink. */
-import { GROUP, NAMESPACE } from "../names.ts";
+import { GROUP } from "../names.ts";
 import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
-import {
-  type Action,
-  annotatePod,
-  annotateZone,
-  changeTemplate,
-  insist,
-  pause,
-  type People,
-  PODS,
-  recreate,
-  scaleZone,
-  setOf,
-  SETS,
-  TEMPLATES_PATH,
-} from "../person.ts";
+import { type Action, annotatePod, pause, type People, recreate, scaleZone, setOf, TEMPLATES_PATH } from "../person.ts";
 import { replicasOf } from "../oracles/stored.ts";
-import { zoneObject } from "../shape.ts";
 
-const MIRRORED = "grafana.com/rollout-mirror-replicas-from-resource";
-const QUOTAS = `/api/v1/namespaces/${NAMESPACE}/resourcequotas`;
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1";
 
 export const sizeOf = (people: People, zone: string): number => replicasOf(setOf(people, zone));
-export const newImage = (people: People, zone: string): Promise<void> =>
-  changeTemplate(people, zone, `app:${people.draw.between(4, 1000)}`, false);
 export const afterwards = (people: People, least = 5000): Promise<void> =>
   pause(people, people.draw.between(least, people.draw.of([20_000, 60_000])));
-export const deletePod = ({ world }: People, pod: string): Promise<unknown> =>
-  world.ask("human", "DELETE", `${PODS}/${pod}`);
-export const label = (people: People, zone: string, labels: object): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, { metadata: { labels } });
 
 /** Two zones: one that is in trouble, and another one. Followers shrink after the first one. */
 export function twoZones({ shape, draw }: People): { readonly ill: string; readonly other: string } {
@@ -47,35 +24,6 @@ export async function shrink(people: People, zone: string, { by = 1, least = 1 }
   const replicas = Math.max(least, sizeOf(people, first) - by);
   if (!shape.mirrored) return await scaleZone(people, first, replicas, draw.between(1, 3));
   await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } });
-}
-
-/** What becomes of the group meanwhile: a zone shrinks, if anybody judges that, or rolls. */
-export function disturb(people: People, zone: string): Promise<void> {
-  const { followers, mirrored, prepared } = people.shape;
-  const isJudged = followers || prepared || mirrored !== undefined;
-  return isJudged && people.draw.chance(0.6) ? shrink(people, zone) : newImage(people, zone);
-}
-
-/** Meanwhile a zone takes its replicas from a StatefulSet, whose status is its controller's. */
-export async function mirroring(
-  people: People,
-  { zone, from }: { readonly zone: string; readonly from: string },
-  act: () => Promise<unknown>,
-): Promise<void> {
-  const keys = ["kind", "name", "api-version"].map((key) => `${MIRRORED}-${key}`);
-  const values = ["StatefulSet", from, "apps/v1"];
-  const own = zoneObject(people.shape, zone).metadata.annotations ?? {};
-  await annotateZone(people, zone, Object.fromEntries(keys.map((key, i) => [key, values[i]])));
-  await act();
-  await annotateZone(people, zone, Object.fromEntries(keys.map((key) => [key, own[key] ?? null])));
-}
-
-/** Meanwhile no pod is made. */
-export async function underQuota(people: People, act: () => Promise<unknown>): Promise<void> {
-  const metadata = { name: "pods", namespace: NAMESPACE };
-  await recreate(people, QUOTAS, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard: { pods: "0" } } });
-  await act();
-  await people.world.ask("human", "DELETE", `${QUOTAS}/pods`);
 }
 
 /** Meanwhile others judge downscales of a zone, too. */
@@ -102,7 +50,7 @@ export async function withPods(
 }
 
 /** A zone is to have so many pods, by whoever scales. */
-export const resize = (people: People, zone: string, replicas: number): Promise<unknown> =>
+const resize = (people: People, zone: string, replicas: number): Promise<unknown> =>
   people.shape.mirrored
     ? people.world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } })
     : scaleZone(people, zone, replicas, 3);

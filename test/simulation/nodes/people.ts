@@ -7,7 +7,7 @@ import type { NodeHost } from "./node-host.ts";
 import { LEFT_OUT, type NodesShape, POLICIES, POLICY, policyObject, ZONE_LABEL } from "./shape.ts";
 
 export const NODES_PATH = "/api/v1/nodes";
-export const POLICIES_PATH = "/apis/zonewise.dev/v1/nodeupdatepolicies";
+const POLICIES_PATH = "/apis/zonewise.dev/v1/nodeupdatepolicies";
 export const SHADOWS_PATH = `/apis/brupop.bottlerocket.aws/v2/namespaces/${NAMESPACE}/bottlerocketshadows`;
 export const policyPath = `${POLICIES_PATH}/${POLICY}`;
 const KEPT = "sim/kept";

@@ -36,7 +36,7 @@ export function downscaleOf(key: string, entry: unknown): { readonly zone: strin
 }
 
 /** What somebody else has written there is nothing. */
-export function readNote(note: string): unknown {
+function readNote(note: string): unknown {
   try {
     return JSON.parse(note);
   } catch {
