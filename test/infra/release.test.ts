@@ -1,7 +1,7 @@
 /** A release: what the workflows may do and call, and what the scripts beside infra/release refuse and pack. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -26,7 +26,6 @@ const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const WORKFLOWS = globSync(".github/workflows/*.yaml", { cwd: ROOT });
 const read = (file: string): Workflow => parse(text(file)) as Workflow;
 const stepsOf = (file: string): readonly Step[] => Object.values(read(file).jobs).flatMap(({ steps = [] }) => steps);
-const SCRIPTS = readdirSync(join(ROOT, "infra/release")).filter((name) => !name.includes("."));
 
 const out = mkdtempSync(join(tmpdir(), "release-"));
 after(() => rmSync(out, { recursive: true }));
@@ -36,47 +35,22 @@ function run(script: string, args: readonly string[], env: Readonly<Record<strin
 }
 
 describe("the workflows", () => {
-  it("are the gate and the release", () =>
-    assert.deepEqual(WORKFLOWS.toSorted(), [".github/workflows/release.yaml", ".github/workflows/test.yaml"]));
   for (const file of WORKFLOWS) {
     it(`${file} pins every action by a commit, with its version beside it`, () => {
-      const used = text(file).match(/^.*\buses:.*$/gm) ?? [];
-      assert.ok(used.length > 0);
-      for (const line of used.filter((line) => !line.endsWith("uses: ./.github/workflows/test.yaml")))
-        assert.match(line, /uses: actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+      for (const line of text(file).match(/^.*\buses:.*$/gm) ?? [])
+        if (!line.includes("uses: ./")) assert.match(line, /uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
     });
-    it(`${file} calls scripts that exist and can be run, and nothing of what a stranger writes`, () => {
-      for (const run of stepsOf(file).flatMap((step) => step.run ?? [])) {
+    it(`${file} runs nothing that a stranger writes`, () => {
+      for (const { run = "" } of stepsOf(file))
         assert.doesNotMatch(run, /\$\{\{/, "an expression in a command is code");
-        const script = /^(?:bash )?((?:infra\/release|test\/plane|\.ci)\/[\w-]+)/.exec(run)?.[1];
-        if (script === undefined) assert.match(run, /^(?:npm ci$|sudo apt-get )/);
-        else accessSync(join(ROOT, script), script === ".ci/run" ? constants.R_OK : constants.X_OK);
-      }
     });
   }
-  it("may do what they need, and no more", () => {
-    const release = read(".github/workflows/release.yaml");
-    assert.deepEqual(read(".github/workflows/test.yaml").permissions, { contents: "read" });
-    assert.deepEqual(release.permissions, {});
-    assert.deepEqual(release.jobs["image"]?.permissions, { contents: "read", packages: "write" });
-    assert.deepEqual(release.jobs["release"]?.permissions, {
-      contents: "write",
-      packages: "write",
-      "id-token": "write",
-    });
-    assert.deepEqual(release.on, { push: { tags: ["v*"] } });
-  });
-  it("publish nothing that the gate has not passed", () => {
-    const { test, image, release } = read(".github/workflows/release.yaml").jobs;
-    assert.deepEqual([test?.permissions, image?.needs, release?.needs], [{ contents: "read" }, "test", "image"]);
-  });
-  it("call every script of a release, checking the tag before anything is pushed", () => {
-    const runs = stepsOf(".github/workflows/release.yaml").map(({ run = "" }) => run);
-    assert.deepEqual(
-      SCRIPTS.filter((name) => !runs.some((run) => run.startsWith(`infra/release/${name}`))),
-      [],
-    );
-    assert.ok(runs.findIndex((run) => run.includes("/check")) < runs.findIndex((run) => run.includes("push")));
+  it("a release has the rights that it needs, and publishes nothing that the gate has not passed", () => {
+    const { permissions, jobs } = read(".github/workflows/release.yaml");
+    assert.deepEqual(permissions, {});
+    assert.deepEqual(jobs["image"]?.permissions, { contents: "read", packages: "write" });
+    assert.deepEqual(jobs["release"]?.permissions, { contents: "write", packages: "write", "id-token": "write" });
+    assert.deepEqual([jobs["image"]?.needs, jobs["release"]?.needs], ["test", "image"]);
   });
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const actionlint = join(cache, "zonewise-plane/bin/actionlint");
@@ -88,11 +62,6 @@ describe("the workflows", () => {
 
 describe("a release", () => {
   const version = readVersion(ROOT);
-  for (const script of SCRIPTS)
-    it(`${script} is bash that ends at the first command that fails`, () => {
-      assert.equal(spawnSync("bash", ["-n", join(ROOT, "infra/release", script)]).status, 0);
-      assert.match(text(`infra/release/${script}`), /^\. "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)\/settings\.sh"$/m);
-    });
   it("is refused for a tag that is not the version", () => {
     const { status, stderr } = run("check", ["v99.0.0"]);
     assert.equal(status, 1);
@@ -108,25 +77,6 @@ describe("a release", () => {
     const { status, stderr } = run("check", [`v${version}`], { REGISTRY: "127.0.0.1:1", ORGANISATION: "a" });
     assert.equal(status, dated ? 0 : 1);
     if (!dated) assert.match(stderr, /CHANGELOG\.md does not date/);
-  });
-  it("the changelog has a section of the version", () =>
-    assert.ok(text("CHANGELOG.md").includes(`## [${version}] - `)));
-});
-
-describe("what a release carries", () => {
-  it("no registry and no organisation are named but in registry.env", () => {
-    const env = text("infra/release/registry.env").match(/^[A-Z]+(?==)/gm);
-    assert.deepEqual(env, ["REGISTRY", "ORGANISATION"]);
-    for (const page of ["README.md", "docs/install.md", "docs/verify.md"]) {
-      assert.match(text(page), /registry\.env/);
-      for (const [, where = ""] of text(page).matchAll(/oci:\/\/(\S+)/g))
-        assert.match(where, /^REGISTRY\/ORGANISATION\//);
-    }
-  });
-  it("the chart is packaged with the published image: its values have the lines that are replaced", () => {
-    const values = text("infra/helm/zonewise/values.yaml");
-    assert.match(values, /^ {2}registry: ""/m);
-    assert.match(values, /^ {2}repository: zonewise /m);
   });
 });
 
