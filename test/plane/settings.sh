@@ -3,8 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/zonewise-plane
-export KUBERNETES=${KUBERNETES:-} # empty for the version of control-plane/go.mod
-export BIN=${BIN:-$cache/bin${KUBERNETES:+-$KUBERNETES}} RUN=${RUN:-$cache/run${KUBERNETES:+-$KUBERNETES}} PORT=${PORT:-6443} ETCD_PORT=${ETCD_PORT:-2379}
+export BIN=${BIN:-$cache/bin} RUN=${RUN:-$cache/run} PORT=${PORT:-6443} ETCD_PORT=${ETCD_PORT:-2379}
 export GOGC=${GOGC:-400} # there is memory enough, and a tenth less CPU time for the collection of garbage
 mkdir -p "$BIN" "$RUN"
 BIN=$(realpath "$BIN") RUN=$(realpath "$RUN")
