@@ -4,7 +4,9 @@
  */
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
-import { readBudgetPod, type BudgetPod, type BudgetZone } from "../../reconciler/budget/budget-pod.ts";
+import { isReady } from "../../reconciler/model/health.ts";
+import { readPod, type Pod } from "../../reconciler/model/pod.ts";
+import { type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { isAllowed, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { World } from "../../reconciler/plan/world.ts";
@@ -64,13 +66,13 @@ async function gatherNode(session: Session, name: string, tools: Tools): Promise
   if (!node) throw await missing(session, { what: "nodes", name, message: `no node ${JSON.stringify(name)}` });
   // In all namespaces: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
-  const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
+  const { items } = await readAll({ resource: pods, query, read: readPod }, session);
   const claims = await Promise.all(items.filter(isOfZone).map((pod) => claim(pod, tools)));
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
 /** Why no webhook asks the budget, why the webhook refuses every eviction, or why neither could be seen. */
-async function seeGuard(pod: BudgetPod, world: World, guards: Tools["guards"]) {
+async function seeGuard(pod: Pod, world: World, guards: Tools["guards"]) {
   const guard = await gatherGuard(guards, pod, world);
   if (!guard || guard.reason === "Guarded") return {};
   const { reason, message } = guard;
@@ -78,7 +80,7 @@ async function seeGuard(pod: BudgetPod, world: World, guards: Tools["guards"]) {
   return reason === "NoWebhook" ? { unguarded: message } : { refusal: message };
 }
 
-async function judge(pod: BudgetPod, { worlds, places }: Tools) {
+async function judge(pod: Pod, { worlds, places }: Tools) {
   const { world, group } = await worlds(pod);
   const judged = judgeDisruption(world, pod);
   if (judged.verdict.reason !== "PodNotInScope" || group !== undefined) places.add(pod.namespace);
@@ -86,7 +88,7 @@ async function judge(pod: BudgetPod, { worlds, places }: Tools) {
 }
 
 /** Empty for a pod under no budget and in no group. */
-async function claim(pod: BudgetPod, tools: Tools): Promise<Claim[]> {
+async function claim(pod: Pod, tools: Tools): Promise<Claim[]> {
   const { world, group, verdict, snapshot } = await judge(pod, tools);
   const zone = pod.madeBy ?? pod.controller?.name ?? "";
   const key = group === undefined ? undefined : `${pod.namespace}/${group}`;
@@ -113,7 +115,7 @@ interface Judgement {
   readonly tools: Tools;
 }
 
-async function claimByBudget(pod: BudgetPod, snapshot: EvictionSnapshot, { world, verdict, tools }: Judgement) {
+async function claimByBudget(pod: Pod, snapshot: EvictionSnapshot, { world, verdict, tools }: Judgement) {
   const { budget, zones } = snapshot;
   const partition = budget.partitionOf?.(pod.name);
   const own = zoneOf(pod, zones);
@@ -130,20 +132,19 @@ async function claimByBudget(pod: BudgetPod, snapshot: EvictionSnapshot, { world
 }
 
 /** Of a StatefulSet, or of one that has left it behind. */
-const isOfZone = ({ controller, madeBy }: BudgetPod): boolean =>
-  controller?.kind === "StatefulSet" || madeBy !== undefined;
+const isOfZone = ({ controller, madeBy }: Pod): boolean => controller?.kind === "StatefulSet" || madeBy !== undefined;
 
-const zonesIn = ({ zones, orphans = [] }: World): readonly BudgetZone[] => [...zones, ...orphans];
+const zonesIn = ({ zones, orphans = [] }: World): readonly ZoneWithPods[] => [...zones, ...orphans];
 
 /** Until a StatefulSet that was created again adopts a pod of its name, it counts that as missing. */
-const zoneOf = (pod: BudgetPod, zones: readonly BudgetZone[]): BudgetZone | undefined =>
+const zoneOf = (pod: Pod, zones: readonly ZoneWithPods[]): ZoneWithPods | undefined =>
   zones.find(({ pods }) => pods.some(({ uid }) => uid === pod.uid)) ?? zones.find(({ name }) => name === pod.madeBy);
 
 /** Waiting does not end it. */
 const isLasting = ({ reason }: Verdict): boolean => VERDICTS[reason].code === 400 || reason === "MaxUnavailableZero";
 
-const isDegraded = (zone: BudgetZone | undefined): boolean =>
-  zone !== undefined && (zone.pods.length < zone.replicas || zone.pods.some(({ ready }) => !ready));
+const isDegraded = (zone: ZoneWithPods | undefined): boolean =>
+  zone !== undefined && (zone.pods.length < zone.replicas || zone.pods.some((pod) => !isReady(pod)));
 
 /** Where no budget counts them: why the pods of this zone have to stay. */
 function whyOthersComeFirst(own: string, world: World): string | undefined {

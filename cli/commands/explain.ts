@@ -4,8 +4,7 @@
  */
 import { absent, hasCode } from "../../infra/errors.ts";
 import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
-import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
-import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
@@ -129,7 +128,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   pod: async (session, name) => {
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
     if (!object) return undefined;
-    const pod = readBudgetPod(object);
+    const pod = readPod(object);
     const tools = createPodTools(session);
     const { state, world } = await tools.worlds(pod);
     const found = await explainOne(session, pod, tools);
@@ -145,7 +144,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
       fieldSelector: `spec.nodeName=${name}`,
       ...(session.namespace !== "" && { namespace: session.namespace }),
     };
-    const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
+    const { items } = await readAll({ resource: pods, query, read: readPod }, session);
     const owned = items.filter(({ controller, madeBy }) => controller?.kind === "StatefulSet" || madeBy !== undefined);
     const tools = createPodTools(session);
     const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, tools)));
@@ -179,7 +178,7 @@ function explainBy(
 /** The answers, and that of the API server where it has no effect: our webhook has answered a probe, or there is none. */
 async function askApiServer(
   session: Session,
-  pod: BudgetPod,
+  pod: Pod,
   { answers, tools }: { readonly answers: readonly Explanation[]; readonly tools: PodTools },
 ): Promise<readonly Explanation[]> {
   if (!answers[0]?.allowed) return answers;
@@ -232,7 +231,7 @@ const createPodTools = (session: Session): PodTools => ({
   guards: createGuards(session),
 });
 
-async function explainOne(session: Session, pod: BudgetPod, { worlds, guards }: PodTools): Promise<Explained> {
+async function explainOne(session: Session, pod: Pod, { worlds, guards }: PodTools): Promise<Explained> {
   const { world, state } = await worlds(pod);
   const guard = await gatherGuard(guards, pod, world);
   const found = withImages(explainPod(pod, state, world), world);

@@ -4,7 +4,7 @@
  */
 import type { Guard, Hook, Registered } from "../../reconciler/budget/guard.ts";
 import { type LabelSelector, matchesSelector } from "../../reconciler/model/label-selector.ts";
-import type { Labels } from "../../reconciler/model/zone.ts";
+import type { Labels } from "../../reconciler/model/label-selector.ts";
 
 /** A policy on deletions of pods that a binding enforces. */
 export interface DeletionPolicy {

@@ -1,7 +1,7 @@
 /** The answer that `kubectl delete pod` would get, and whether anything guards deletions at all (§5.12). Pure. */
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
-import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
 import { deleteByHand, type NotAsked, podNotAsked } from "../../reconciler/budget/deletion.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import type { World } from "../../reconciler/plan/world.ts";
@@ -22,7 +22,7 @@ const UNSEEN: Partial<Readonly<Record<NotAsked, string>>> = {
  * Answers no if the pod's budget says no, even if nothing would refuse the deletion, or if it could not be read whether
  * anything would. It only informs: a permitted deletion says nothing about an eviction or a rollout.
  */
-export function explainDeletion(object: PodObject, pod: BudgetPod, { guard, world }: Facts): Explanation {
+export function explainDeletion(object: PodObject, pod: Pod, { guard, world }: Facts): Explanation {
   return { ...answer(object, pod, { guard, world }), informs: true };
 }
 
@@ -31,7 +31,7 @@ interface Facts {
   readonly world: World;
 }
 
-function answer(object: PodObject, pod: BudgetPod, { guard, world }: Facts): Explanation {
+function answer(object: PodObject, pod: Pod, { guard, world }: Facts): Explanation {
   const unseen = UNSEEN[podNotAsked({ pod: object }) ?? "ByController"];
   if (unseen !== undefined) return allow(DELETE, unseen);
   const refuse = (reason: string, rule: string): Explanation =>
@@ -70,7 +70,7 @@ const DENIED: Readonly<Record<ByBudget, string>> = {
 };
 
 /** The budget's answer, whether or not anything asks it. */
-function answerByBudget(by: ByBudget, pod: BudgetPod, { guard, world }: Facts): Explanation {
+function answerByBudget(by: ByBudget, pod: Pod, { guard, world }: Facts): Explanation {
   const judged = explainVerdict(judgeDisruption(world, pod).verdict, DELETE, { scene: world, blockers: [] });
   if (judged.allowed) {
     const allowed: Readonly<Record<ByBudget, string>> = {

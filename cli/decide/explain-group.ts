@@ -1,6 +1,7 @@
 /** Explains a group, one of its zones or a pod, by the records and by what a tick would decide now. Pure. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
-import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
+import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { findBlocking } from "../../reconciler/budget/unavailability.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { StoredHold } from "../../reconciler/group-status/status.ts";
@@ -23,7 +24,7 @@ import {
   type Blocker,
   type Scene,
 } from "./answer.ts";
-import { describeHealth } from "../../reconciler/model/health.ts";
+import { describeHealth, isReady, isTerminating } from "../../reconciler/model/health.ts";
 import { describeOrphaning, holdForOrphans } from "../../reconciler/model/orphans.ts";
 import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
 import { holdsOf, isRecorded, notePause, type GroupState } from "./group-state.ts";
@@ -67,11 +68,11 @@ function explainNow(
 }
 
 /** There is nothing to do. Where these zones are all paused, a new template would wait too. */
-const explainSettled = (zones: readonly BudgetZone[]): Explanation =>
+const explainSettled = (zones: readonly ZoneWithPods[]): Explanation =>
   allow(ROLL, [UP_TO_DATE, ...notePause(zones)].join("; "), NOTHING_TO_DO);
 
 /** The pods that a StatefulSet which is gone has left behind. */
-export function explainOrphans(orphan: BudgetZone, scene: Scene, now: number): Explanation {
+export function explainOrphans(orphan: ZoneWithPods, scene: Scene, now: number): Explanation {
   const held = holdForOrphans([orphan]);
   if (held) return explainHold(held, ROLL, { scene, recorded: [], now });
   const { name, pods } = orphan;
@@ -80,7 +81,7 @@ export function explainOrphans(orphan: BudgetZone, scene: Scene, now: number): E
 }
 
 /** One answer for each zone that may begin without its gates, whatever else holds the group. */
-export const explainBypasses = (zones: readonly BudgetZone[], { gates, now }: World): Explanation[] =>
+export const explainBypasses = (zones: readonly ZoneWithPods[], { gates, now }: World): Explanation[] =>
   bypassesOf(gates, { zones, now }).map((one) =>
     allow("begin without gates", `${one.zone} has a bypass ${describeBypass(one)}; all other rules hold`),
   );
@@ -119,7 +120,7 @@ function isOver(refusal: string, zone: string, { zones }: World): boolean {
 }
 
 /** The answers of its group that concern the zone; without any, the zone whose turn it is. */
-export function explainZone(zone: BudgetZone, state: GroupState, world: World): Explanation[] {
+export function explainZone(zone: ZoneWithPods, state: GroupState, world: World): Explanation[] {
   const answers = explainGroup(state, world);
   const own = answers.filter(({ question, objects }) => question === ROLL || objects[0]?.name === zone.name);
   const { step } = nextStep(world);
@@ -130,9 +131,9 @@ export function explainZone(zone: BudgetZone, state: GroupState, world: World): 
 }
 
 /** Answers whether the pod may be evicted now, and whether the rollout may replace it. */
-export function explainPod(pod: BudgetPod, state: GroupState | undefined, world: World): Explanation[] {
+export function explainPod(pod: Pod, state: GroupState | undefined, world: World): Explanation[] {
   // Drains pin no UID: if the pod is terminating, an eviction by name might reach its successor.
-  const judged = judgeDisruption(world, pod, { unpinned: pod.terminating });
+  const judged = judgeDisruption(world, pod, { unpinned: isTerminating(pod) });
   const blocking = judged.snapshot ? blockersOf(pod, judged.snapshot) : [];
   const eviction = explainVerdict(judged.verdict, EVICT, {
     answer: "Can be evicted",
@@ -149,8 +150,8 @@ export function explainPod(pod: BudgetPod, state: GroupState | undefined, world:
 }
 
 /** The effects of a pod that is not ready: it blocks its group, and evictions from other zones. */
-function explainEffect(pod: BudgetPod, { state, world }: Subject): Explanation[] {
-  if (pod.ready) return [];
+function explainEffect(pod: Pod, { state, world }: Subject): Explanation[] {
+  if (isReady(pod)) return [];
   const zone = world.zones.find(({ uid }) => uid === pod.owner)?.name;
   const kept = explainGroup(state, world).filter((one) => !one.allowed && isBlockedBy(one, pod.name, zone));
   const held = world.zones.filter((zone) => zone.uid !== pod.owner && isKept(pod, zone, world));
@@ -184,8 +185,8 @@ function isBlockedBy({ reason, objects }: Explanation, pod: string, zone: string
 }
 
 /** True if the budget forbids the eviction of a healthy pod of that zone because of this pod. */
-function isKept(pod: BudgetPod, zone: BudgetZone, world: World): boolean {
-  const other = zone.pods.find(({ ready }) => ready);
+function isKept(pod: Pod, zone: ZoneWithPods, world: World): boolean {
+  const other = zone.pods.find(isReady);
   if (!other) return false;
   const { verdict, snapshot } = judgeDisruption(world, other, { unpinned: false });
   return (
@@ -208,7 +209,7 @@ export type EvictionAnswer =
 export function addAnswer(
   answers: readonly Explanation[],
   answer: EvictionAnswer,
-  { pod, scene }: { readonly pod: BudgetPod; readonly scene: Scene },
+  { pod, scene }: { readonly pod: Pod; readonly scene: Scene },
 ): Explanation[] {
   const [eviction, ...rest] = answers;
   if (!eviction?.allowed || answer.kind === "allowed") return [...answers];
@@ -235,7 +236,7 @@ interface Subject {
   readonly world: World;
 }
 
-function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Explanation[] {
+function explainTurn(pod: Pod, zone: ZoneWithPods, { state, world }: Subject): Explanation[] {
   if (pod.revision === zone.status.updateRevision)
     return [allow(ROLL, `${pod.name} is at the update revision already: ${pod.revision}`, NOTHING_TO_DO)];
   const { step, denied } = nextStep(world);
@@ -251,7 +252,7 @@ function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject
  * The pods that the budget counts as unavailable; only those of other zones if there are any, as none of those may be
  * unavailable.
  */
-function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
+function blockersOf(pod: Pod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
   const blocking = findBlocking(snapshot.zones, snapshot);
   const partition = snapshot.budget.partitionOf?.(pod.name);
   const counted = blocking.filter(

@@ -2,6 +2,7 @@
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
 import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
+import { isReady } from "../../reconciler/model/health.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
 import { holdForOrphans } from "../../reconciler/model/orphans.ts";
 import { nameImages, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
@@ -39,7 +40,7 @@ export function withOrphans(state: GroupState, orphans: readonly ZoneWithPods[] 
   const { reason, message, objects } = held;
   const [first] = objects;
   const since = (orphans ?? []).flatMap(({ pods }) =>
-    pods.flatMap(({ ready, health }) => (ready ? [] : (health.since ?? []))),
+    pods.flatMap((pod) => (isReady(pod) ? [] : (pod.health.since ?? []))),
   );
   const stored: StoredHold = {
     reason,

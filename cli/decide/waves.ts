@@ -3,11 +3,11 @@
  * rollout group has pods of different zones on them: neither drain waits for the other, and no second zone is disrupted
  * where no budget would make it wait. Pure.
  */
-import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
 
 /** A pod of the node, under a budget or in a rollout group. */
 export interface Claim {
-  readonly pod: BudgetPod;
+  readonly pod: Pod;
   /** The disruption budget that selects the pod, with its namespace; undefined if none does. */
   readonly budget: string | undefined;
   /** Its partition, if the budget counts by partitions. */

@@ -4,7 +4,7 @@
  */
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import { evictions } from "../../infra/kubernetes/resources.ts";
-import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { EvictionAnswer } from "../decide/explain-group.ts";
 import type { Session } from "../session.ts";
@@ -15,7 +15,7 @@ const ASK_MS = 5000;
 /** Sends an Eviction as a dry run. Never rejects: without an answer it says why there is none. */
 export async function askEviction(
   { cluster }: Session,
-  { namespace, name, uid }: Pick<BudgetPod, "namespace" | "name" | "uid">,
+  { namespace, name, uid }: Pick<Pod, "namespace" | "name" | "uid">,
 ): Promise<EvictionAnswer> {
   const metadata = { namespace, name };
   const body = {

@@ -7,10 +7,10 @@ import { collect, noteUnread } from "../../infra/kubernetes/collect.ts";
 import { namespaces, validatingPolicies, validatingPolicyBindings } from "../../infra/kubernetes/resources.ts";
 import { once } from "../../infra/once.ts";
 import { EVICTIONS, readHooks, type Requests, seeGuard } from "../../reconciler/budget/act/see-guard.ts";
-import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
 import { DELETION_PATH } from "../../reconciler/budget/deletion.ts";
 import type { Guard } from "../../reconciler/budget/guard.ts";
-import type { Labels } from "../../reconciler/model/zone.ts";
+import type { Labels } from "../../reconciler/model/label-selector.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import {
@@ -31,7 +31,7 @@ const DELETIONS: Requests = { paths: [DELETION_PATH], operation: "DELETE", resou
 export type Guards = (namespace: string) => Promise<Guard>;
 
 /** Undefined for a pod that no budget selects, unless its eviction is refused all the same. */
-export async function gatherGuard(guards: Guards, pod: BudgetPod, world: World): Promise<Guard | undefined> {
+export async function gatherGuard(guards: Guards, pod: Pod, world: World): Promise<Guard | undefined> {
   const guard = await guards(pod.namespace);
   const isSelected = judgeDisruption(world, pod).verdict.reason !== "PodNotInScope";
   return isSelected || isRefusing(guard) ? guard : undefined;

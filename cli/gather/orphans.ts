@@ -1,9 +1,9 @@
 /** Reads the pods that StatefulSets have left behind, as zones (§1.15). */
 import { pods } from "../../infra/kubernetes/resources.ts";
-import { type BudgetPod, type BudgetZone, readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { type Pod, readPod } from "../../reconciler/model/pod.ts";
+import { groupKey, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
-import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
 import { findOrphans, gatherGroupZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Session } from "../session.ts";
 
@@ -14,16 +14,12 @@ interface Group extends Pick<Zone, "namespace" | "group"> {
   readonly zones: readonly Zone[];
 }
 
-const keyOf = ({ namespace, labels }: BudgetPod): string =>
-  groupKey({ namespace, group: labels[LABELS.rolloutGroup] ?? "" });
+const keyOf = ({ namespace, labels }: Pod): string => groupKey({ namespace, group: labels[LABELS.rolloutGroup] ?? "" });
 
 /** The pods with the label of a group in the namespace of the command, or in all, with one list. */
-async function readGrouped(
-  { cluster, namespace }: Reader,
-  isWanted: (pod: BudgetPod) => boolean,
-): Promise<readonly BudgetPod[]> {
+async function readGrouped({ cluster, namespace }: Reader, isWanted: (pod: Pod) => boolean): Promise<readonly Pod[]> {
   const query = { ...(namespace !== "" && { namespace }), labelSelector: LABELS.rolloutGroup };
-  const read = (object: Parameters<typeof readBudgetPod>[0]): BudgetPod[] => [readBudgetPod(object)].filter(isWanted);
+  const read = (object: Parameters<typeof readPod>[0]): Pod[] => [readPod(object)].filter(isWanted);
   return (await readAll({ resource: pods, query, read }, { cluster })).items.flat();
 }
 
@@ -31,7 +27,7 @@ async function readGrouped(
 export async function gatherOrphans<G extends Group>(
   groups: readonly G[],
   reader: Reader,
-): Promise<readonly (G & { readonly orphans: readonly BudgetZone[] })[]> {
+): Promise<readonly (G & { readonly orphans: readonly ZoneWithPods[] })[]> {
   const owned = new Set(groups.flatMap(({ zones }) => zones.map(({ uid }) => uid)));
   const left = groupBy(await readGrouped(reader, ({ owner = "" }) => !owned.has(owner)), keyOf);
   const find = async (group: G) => ({
@@ -45,7 +41,7 @@ export async function gatherOrphans<G extends Group>(
 export async function findOrphanedZone(
   name: string,
   reader: Reader,
-): Promise<{ readonly group: string; readonly orphan: BudgetZone } | undefined> {
+): Promise<{ readonly group: string; readonly orphan: ZoneWithPods } | undefined> {
   const own = await readGrouped(reader, ({ madeBy }) => madeBy === name);
   const group = own[0]?.labels[LABELS.rolloutGroup] ?? "";
   const zones = await gatherGroupZones({ namespace: reader.namespace, group }, reader);

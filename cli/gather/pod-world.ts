@@ -2,7 +2,7 @@
  * The world of one pod: its group, or only the pods and zones that its budgets select if its StatefulSet is in no
  * group.
  */
-import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
 import { absent } from "../../infra/errors.ts";
 import { once } from "../../infra/once.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -26,7 +26,7 @@ interface PodWorld {
 }
 
 /** The worlds of many pods: pods of one owner, and owners of one group, share their reads. */
-export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<PodWorld> {
+export function createPodWorlds(session: Session): (pod: Pod) => Promise<PodWorld> {
   const byGroup = new Map<string, ReturnType<typeof gatherGroupWorld>>();
   return once(
     (pod) => gatherPodWorld(session, pod, byGroup),
@@ -36,7 +36,7 @@ export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<P
 
 async function gatherPodWorld(
   session: Session,
-  pod: BudgetPod,
+  pod: Pod,
   byGroup: Map<string, ReturnType<typeof gatherGroupWorld>>,
 ): Promise<PodWorld> {
   const group = await groupOf(session, pod);
@@ -60,13 +60,13 @@ async function gatherGroupWorld(
 }
 
 /** That of its StatefulSet; of one that is gone, or has left its group, the one that the pod names (orphans.ts). */
-async function groupOf({ cluster }: Session, { namespace, madeBy, labels }: BudgetPod): Promise<string | undefined> {
+async function groupOf({ cluster }: Session, { namespace, madeBy, labels }: Pod): Promise<string | undefined> {
   if (madeBy === undefined) return undefined;
   const owner = await cluster.get(statefulSets, { namespace, name: madeBy }).catch(absent);
   return owner?.metadata?.labels?.[LABELS.rolloutGroup] ?? labels[LABELS.rolloutGroup];
 }
 
-async function gatherUngrouped(session: Session, { namespace, labels }: BudgetPod): Promise<World> {
+async function gatherUngrouped(session: Session, { namespace, labels }: Pod): Promise<World> {
   const listed = (await listBudgets(namespace, session)) ?? [];
   const read = async (budget: ListedBudget): Promise<WorldBudget> => {
     const { content, matchLabels, object } = budget;

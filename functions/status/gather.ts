@@ -15,7 +15,7 @@ import { type Event, events, leases, type Lease, pods, statefulSets } from "../.
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";
-import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { readPod } from "../../reconciler/model/pod.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
 import { readTicking } from "../../reconciler/report/act/read-ticking.ts";
 import { byTime, type EventTimes, lastSeen, timesOf } from "../../reconciler/report/event-times.ts";
@@ -23,16 +23,20 @@ import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
-import type {
-  BudgetRecord,
-  DecisionRecord,
-  LiveZone,
-  PageGroup,
-  PageRecords,
-  Part,
-  ReconcilerRecord,
+import {
+  type BudgetRecord,
+  type DecisionRecord,
+  isQuiet,
+  keyOf,
+  listPart,
+  type LiveZone,
+  type PageGroup,
+  type PageRecords,
+  type Part,
+  type ReconcilerRecord,
+  sortGroups,
+  UNREAD,
 } from "./view/records.ts";
-import { isQuiet, keyOf, listPart, sortGroups, UNREAD } from "./view/records.ts";
 
 export interface GatherOptions {
   readonly cluster: Cluster;
@@ -261,7 +265,7 @@ async function readPodsOf({ cluster }: GatherOptions, { namespace, name, status 
   return await Promise.all(
     zones.map(async (zone) => {
       const selected = cluster.list(pods, { namespace, labelSelector: zone.selector }, READ);
-      const own = (await collectRead(selected, readBudgetPod)).filter(({ owner }) => owner === zone.uid);
+      const own = (await collectRead(selected, readPod)).filter(({ owner }) => owner === zone.uid);
       return { ...zone, pods: own.toSorted(byOrdinal) };
     }),
   );

@@ -6,7 +6,8 @@ import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.t
 import { servesNothing } from "../model/health.ts";
 import { groupBy, ordinalOf } from "../model/order.ts";
 import { describeTooMany } from "../model/too-many-zones.ts";
-import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
+import type { Pod } from "../model/pod.ts";
+import type { ZoneWithPods } from "../model/zone.ts";
 import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./unavailability.ts";
 import { verdict, type Verdict } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
@@ -14,7 +15,7 @@ import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 /** The facts for a decision about one downscale, gathered at one moment. */
 interface DownscaleSnapshot extends PodView {
   /** The StatefulSets that the budget selects, in byte order of their names. */
-  readonly zones: readonly BudgetZone[];
+  readonly zones: readonly ZoneWithPods[];
   /** UID of the StatefulSet that is to shrink. */
   readonly uid: string;
   /** The ordinal of the first pod that goes. */
@@ -37,7 +38,7 @@ export function decideDownscale(snapshot: DownscaleSnapshot): Verdict {
   return verdict("Allowed", `zpdb met across ${zones.length} zones`, objects);
 }
 
-function whyWait(zone: BudgetZone, { from, zones, ...view }: DownscaleSnapshot): string | undefined {
+function whyWait(zone: ZoneWithPods, { from, zones, ...view }: DownscaleSnapshot): string | undefined {
   const { now, budget } = view;
   const leaving = zone.pods.filter((pod) => ordinalOf(pod) >= from);
   if (!leaving.some((pod) => !servesNothing(pod, now))) return undefined;
@@ -48,8 +49,8 @@ function whyWait(zone: BudgetZone, { from, zones, ...view }: DownscaleSnapshot):
 
 /** Another zone with the pods that count, and the number of those that are not there. */
 interface OtherZone {
-  readonly zone: BudgetZone;
-  readonly pods: readonly BudgetPod[];
+  readonly zone: ZoneWithPods;
+  readonly pods: readonly Pod[];
   readonly unknown: number;
 }
 
@@ -57,7 +58,7 @@ interface OtherZone {
  * Pods of another zone do not count if they are to go as well, and do not become ready or are not created: they would
  * wait for this zone.
  */
-function countOther(other: BudgetZone, shrink: ShrinkInGroup): OtherZone {
+function countOther(other: ZoneWithPods, shrink: ShrinkInGroup): OtherZone {
   return {
     zone: other,
     pods: other.pods.filter((pod) => !isGivenUp(pod, other, shrink)),
@@ -76,7 +77,7 @@ function findZones(others: readonly OtherZone[], view: PodView): string | undefi
 
 interface PartitionView extends PodView {
   /** The zone that is to shrink. */
-  readonly zone: BudgetZone;
+  readonly zone: ZoneWithPods;
   readonly others: readonly OtherZone[];
 }
 
@@ -84,13 +85,10 @@ interface PartitionView extends PodView {
  * Partition mode: the first partition that would lose more pods than allowed. A zone without a pod of the partition is
  * no obstacle, unlike for an eviction: it may have shrunk before this one.
  */
-function findPartition(
-  leaving: readonly BudgetPod[],
-  { zone: own, others, ...view }: PartitionView,
-): string | undefined {
+function findPartition(leaving: readonly Pod[], { zone: own, others, ...view }: PartitionView): string | undefined {
   const { budget } = view;
   const allowed = Math.max(1, allowedUnavailable(budget, { spec: own.replicas, status: own.status.replicas }));
-  const partitionOf = ({ name }: BudgetPod): string => budget.partitionOf?.(name) ?? "";
+  const partitionOf = ({ name }: Pod): string => budget.partitionOf?.(name) ?? "";
   const grouped = others.map(({ pods, ...other }) => ({ ...other, pods: groupBy(pods, partitionOf) }));
   for (const partition of new Set(leaving.map(partitionOf))) {
     const counts = grouped.map(({ zone, unknown, pods }) => ({

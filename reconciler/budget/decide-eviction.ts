@@ -2,10 +2,10 @@
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../model/list-some.ts";
-import { servesNothing } from "../model/health.ts";
+import { isReady, servesNothing } from "../model/health.ts";
 import { moveToFront } from "../model/order.ts";
 import { describeTooMany } from "../model/too-many-zones.ts";
-import type { BudgetZone } from "./budget-pod.ts";
+import type { ZoneWithPods } from "../model/zone.ts";
 import { ageOf, type Reservation, reservationOf } from "./reservation.ts";
 import { addUp, countUnavailable, describeUnavailability, type EvictionSnapshot, sumOf } from "./unavailability.ts";
 import { TOO_FEW_ZONES, verdict, type Verdict, type VerdictReason } from "./verdict.ts";
@@ -17,7 +17,7 @@ type EvictionRule = Rule<[snapshot: EvictionSnapshot], Verdict>;
  * The zone of the pod. A pod that no StatefulSet has, or one that is gone, is of what is left of that (orphans.ts), or of
  * the StatefulSet that was created again under its name.
  */
-const ownZone = ({ pod, zones }: EvictionSnapshot): BudgetZone | undefined =>
+const ownZone = ({ pod, zones }: EvictionSnapshot): ZoneWithPods | undefined =>
   zones.find((zone) => zone.uid === pod.owner) ??
   zones.find(({ orphaned, pods }) => orphaned && pods.some(({ uid }) => uid === pod.uid)) ??
   zones.find(({ name }) => name === pod.madeBy);
@@ -129,7 +129,7 @@ const MAX_NAMED = 3;
 function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): string {
   if (!rollout) return "";
   const all = zones.flatMap((zone) => zone.pods);
-  const reserved = all.filter((one) => one.ready && one.uid !== pod.uid && reservationOf(one, reservations));
+  const reserved = all.filter((one) => isReady(one) && one.uid !== pod.uid && reservationOf(one, reservations));
   const names = reserved.slice(0, MAX_NAMED).map(({ name }) => name);
   return names.length > 0
     ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MAX_NAMED ? ", …" : ""})`

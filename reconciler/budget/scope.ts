@@ -1,9 +1,10 @@
 /** Finds the budget that selects a pod (§5.1.3, §5.1.4). */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { ObjectRef } from "../model/decision.ts";
+import { isTerminating } from "../model/health.ts";
 import { listSome } from "../model/list-some.ts";
 import type { Zone } from "../model/zone.ts";
-import type { BudgetPod } from "./budget-pod.ts";
+import type { Pod } from "../model/pod.ts";
 import { matchesLabels, type MatchLabels } from "./selector.ts";
 import { verdict, type Verdict } from "./verdict.ts";
 import type { BudgetProblem } from "./partition.ts";
@@ -43,31 +44,31 @@ export interface DisruptionTarget {
  * needs no budget: a Pending pod may be ready by the time the API server deletes it.
  */
 export function findBudget(
-  pod: BudgetPod,
+  pod: Pod,
   budgets: readonly StoredBudget[],
   { uid, unpinned, createdAt }: DisruptionTarget = {},
 ): Budget | Verdict {
   if (uid !== undefined && uid !== pod.uid) return judgeOther(pod, createdAt);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));
-  if (pod.terminating && unpinned && found.length > 0)
+  if (isTerminating(pod) && unpinned && found.length > 0)
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
-  if (pod.terminating || ["Succeeded", "Failed"].includes(pod.phase))
+  if (isTerminating(pod) || ["Succeeded", "Failed"].includes(pod.phase))
     return verdict("PodNotReady", "pod is not ready", [pod]);
   return onlyValid(found, pod);
 }
 
 /** The disruption cannot reach this pod; one that was not made after its own is not the successor of that, but old. */
-function judgeOther(pod: BudgetPod, createdAt: string | undefined): Verdict {
+function judgeOther(pod: Pod, createdAt: string | undefined): Verdict {
   if (createdAt !== undefined && !isLater(pod, createdAt))
     return verdict("NotNow", "the API server has shown an earlier pod of this name", [pod]);
   return verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
 }
 
 /** True if the pod was surely made after this time, which has whole seconds. */
-const isLater = (pod: BudgetPod, time: string): boolean =>
+const isLater = (pod: Pod, time: string): boolean =>
   (parseTimestamp(pod.createdAt ?? "") ?? -Infinity) > (parseTimestamp(time) ?? Infinity);
 
-function onlyValid(found: readonly StoredBudget[], pod: BudgetPod): Budget | Verdict {
+function onlyValid(found: readonly StoredBudget[], pod: Pod): Budget | Verdict {
   const [only] = found;
   if (!only) return verdict("PodNotInScope", "no zoned pod disruption budget selects the pod", [pod]);
   const refs = found.map(({ ref }) => ref);

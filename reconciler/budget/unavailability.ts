@@ -1,19 +1,20 @@
 /** Counts the unavailable pods that one pod's eviction depends on (§5.5). */
+import { isReady, isTerminating } from "../model/health.ts";
 import { byOrdinal, ordinalOf } from "../model/order.ts";
 import { countMissing, isIdleSurplus, isSurplus } from "../model/readiness.ts";
-import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
+import type { Pod } from "../model/pod.ts";
+import type { Zone, ZoneWithPods } from "../model/zone.ts";
 import { firstLeaving, reservationOf, type Reservations } from "./reservation.ts";
-import type { Zone } from "../model/zone.ts";
 import type { Budget } from "./zpdb.ts";
 
 /** The facts for a decision about one eviction, gathered at one moment. */
 export interface EvictionSnapshot {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  readonly pod: BudgetPod;
+  readonly pod: Pod;
   readonly budget: Budget;
   /** The StatefulSets that the budget selects, in byte order of their names. */
-  readonly zones: readonly BudgetZone[];
+  readonly zones: readonly ZoneWithPods[];
   /** Reservations that have not expired. */
   readonly reservations: Reservations;
   /** Set when the rollout asks: how many pods of the zone it may have unavailable at once, at least 1. */
@@ -43,12 +44,12 @@ type CountView = PodView & Partial<Pick<EvictionSnapshot, "pod" | "rollout">>;
  * Missing pods count in every partition.
  */
 export function countUnavailable(
-  zone: BudgetZone,
+  zone: ZoneWithPods,
   view: CountView,
   partition?: string,
 ): Unavailability & { readonly tested: number } {
   const { pod, budget } = view;
-  const isTested = (one: BudgetPod): boolean => partition === undefined || budget.partitionOf?.(one.name) === partition;
+  const isTested = (one: Pod): boolean => partition === undefined || budget.partitionOf?.(one.name) === partition;
   const tested = zone.pods.filter((one) => isTested(one) && !isIdleSurplus(one, zone));
   const others = tested.filter((one) => one.uid !== pod?.uid && !sharesCure(one, zone, view));
   return {
@@ -62,20 +63,16 @@ export function countUnavailable(
  * The pods of the zone, and the pod in question: until its StatefulSet takes a pod back that it has left behind, it
  * counts that as missing. So does one that was created again before the pods of the former one are gone.
  */
-const withLeftBehind = ({ name, uid, pods, orphaned }: BudgetZone, pod: BudgetPod | undefined): readonly BudgetPod[] =>
+const withLeftBehind = ({ name, uid, pods, orphaned }: ZoneWithPods, pod: Pod | undefined): readonly Pod[] =>
   pod && !orphaned && pod.madeBy === name && pod.owner !== uid && !pods.some((one) => one.uid === pod.uid)
     ? [...pods, pod].toSorted(byOrdinal)
     : pods;
 
 /** Counts the unavailable pods of a zone, without pods that it is not to have and that never served. */
-export function countPods(
-  some: readonly BudgetPod[],
-  zone: BudgetZone,
-  view: PodView,
-): Omit<Unavailability, "unknown"> {
+export function countPods(some: readonly Pod[], zone: ZoneWithPods, view: PodView): Omit<Unavailability, "unknown"> {
   const from = firstLeaving(zone, view.reservations);
   const counted = some.filter((one) => !isIdleSurplus(one, zone));
-  const ready = counted.filter((one) => isReady(one, view));
+  const ready = counted.filter((one) => countsAsReady(one, view));
   const leaving = ready.filter((one) => isSurplus(one, zone) || ordinalOf(one) >= from).length;
   return { notReady: counted.length - ready.length, leaving };
 }
@@ -99,14 +96,14 @@ export function addUp(counts: readonly Unavailability[]): Unavailability {
  * The rollout asks about a pod that is not ready, and this other one of its zone waits for the same replacement: if
  * each counted for the other, neither would ever be replaced. One that is reserved, or on its way already, counts.
  */
-function sharesCure(one: BudgetPod, zone: BudgetZone, { pod, rollout, reservations }: CountView): boolean {
-  if (!rollout || !pod || pod.ready || zone.uid !== pod.owner || reservationOf(one, reservations)) return false;
-  return !one.ready && !one.terminating && one.revision !== zone.status.updateRevision;
+function sharesCure(one: Pod, zone: ZoneWithPods, { pod, rollout, reservations }: CountView): boolean {
+  if (!rollout || !pod || isReady(pod) || zone.uid !== pod.owner || reservationOf(one, reservations)) return false;
+  return !isReady(one) && !isTerminating(one) && one.revision !== zone.status.updateRevision;
 }
 
 /** True if the pod is ready, is not reserved and, with a cross-zone delay, has been ready for longer than that. */
-function isReady(pod: BudgetPod, { now, budget, reservations }: PodView): boolean {
-  if (!pod.ready || reservationOf(pod, reservations)) return false;
+function countsAsReady(pod: Pod, { now, budget, reservations }: PodView): boolean {
+  if (!isReady(pod) || reservationOf(pod, reservations)) return false;
   if (budget.crossZoneEvictionDelayMs === 0) return true;
   return pod.readySince !== undefined && now > pod.readySince + budget.crossZoneEvictionDelayMs;
 }
@@ -123,9 +120,11 @@ interface BlockingPod {
 /** Missing pods of a zone that are named: `spec.replicas` may be larger than memory. */
 const MAX_MISSING = 100;
 
-export function findBlocking(zones: readonly BudgetZone[], view: PodView): readonly BlockingPod[] {
+export function findBlocking(zones: readonly ZoneWithPods[], view: PodView): readonly BlockingPod[] {
   return zones.flatMap(({ pods, ...zone }) => {
-    const unready = pods.filter((pod) => !isReady(pod, view) && !isIdleSurplus(pod, zone)).map(({ name }) => name);
+    const unready = pods
+      .filter((pod) => !countsAsReady(pod, view) && !isIdleSurplus(pod, zone))
+      .map(({ name }) => name);
     return [...unready, ...missingPods(zone, pods, MAX_MISSING)].map((pod) => ({ pod, zone }));
   });
 }

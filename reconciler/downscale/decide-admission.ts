@@ -2,6 +2,7 @@
  * Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in
  * scaling/min-time.ts.
  */
+import { isReady, isTerminating } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
@@ -102,20 +103,20 @@ function describeUnready(
   }: { readonly givenUp: readonly Pod[]; readonly missing: number; readonly mayBeOutdated: boolean },
 ): string | undefined {
   const expected = Math.max(replicas, status.replicas) - givenUp.length - missing;
-  const ready = pods.filter((pod) => pod.ready).length;
+  const ready = pods.filter(isReady).length;
   const updated =
-    status.updated - givenUp.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
+    status.updated - givenUp.filter((pod) => !isTerminating(pod) && pod.revision === status.updateRevision).length;
   if (expected === ready && (updated === ready || mayBeOutdated)) return undefined;
   return `statefulset ${name} has ${expected - updated} non-updated replicas and ${expected - ready} non-ready replicas`;
 }
 
 function describeTerminating({ name, pods }: ZoneWithPods, givenUp: readonly Pod[]): string | undefined {
-  const terminating = pods.filter((pod) => pod.terminating && !givenUp.includes(pod));
+  const terminating = pods.filter((pod) => isTerminating(pod) && !givenUp.includes(pod));
   return terminating.length === 0 ? undefined : `statefulset ${name} waits for pods: ${describePods(terminating)}`;
 }
 
 function describePods(pods: readonly Pod[]): string {
   const named = listSome(pods.map(({ name }) => name));
-  const activity = pods.every((pod) => pod.terminating) ? "terminating" : "running";
+  const activity = pods.every(isTerminating) ? "terminating" : "running";
   return `${named} ${pods.length === 1 ? "is" : "are"} still ${activity}`;
 }

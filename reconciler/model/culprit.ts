@@ -7,7 +7,7 @@
  *   takes it, or it should be gone and is not                           5 minutes after it was last ready, or should have been gone
  */
 import type { Culprit, Hold } from "./decision.ts";
-import { RECOVERY_MS } from "./health.ts";
+import { isReady, isTerminating, RECOVERY_MS } from "./health.ts";
 import { moveToFront } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { unavailable } from "./readiness.ts";
@@ -59,10 +59,9 @@ function whenHelpless(pod: Pod, zone: ZoneWithPods, zones: readonly ZoneWithPods
 }
 
 /** Between two of its ends, a container that ends again and again looks as if it came up. */
-const isHelpless = ({ terminating, health, restarts }: Pod): boolean =>
-  terminating || health.fault !== undefined || restarts >= MANY_RESTARTS;
+const isHelpless = (pod: Pod): boolean =>
+  isTerminating(pod) || pod.health.fault !== undefined || pod.restarts >= MANY_RESTARTS;
 
 /** True if a pod of the zone is ready with the images that `zone` is to have. */
 const hasProven = ({ pods, images, status }: ZoneWithPods, zone: ZoneWithPods): boolean =>
-  images.join() === zone.images.join() &&
-  pods.some(({ ready, revision }) => ready && revision === status.updateRevision);
+  images.join() === zone.images.join() && pods.some((pod) => isReady(pod) && pod.revision === status.updateRevision);

@@ -6,7 +6,7 @@
  *   beyond it, and not ready for another reason: it may be one of ours         for an hour: given up
  *   beyond it, and its controller does not make it (a quota, an order)         given up, unless a pod there is ready
  */
-import { RECOVERY_MS } from "./health.ts";
+import { isReady, RECOVERY_MS } from "./health.ts";
 import { leaderAmong } from "./leaders.ts";
 import type { Pod } from "./pod.ts";
 import { countGaps, countMissing, isSurplus, type Ordinals } from "./readiness.ts";
@@ -33,7 +33,7 @@ export const GIVEN_UP_MS = 3_600_000;
  */
 export function isGivenUp(pod: Pod, other: Zone, shrink: ShrinkInGroup): boolean {
   const { since, fault } = pod.health;
-  if (pod.ready || since === undefined || !isSurplus(pod, intended(other, shrink))) return false;
+  if (isReady(pod) || since === undefined || !isSurplus(pod, intended(other, shrink))) return false;
   return shrink.now - since >= (fault === undefined ? GIVEN_UP_MS : RECOVERY_MS);
 }
 
@@ -45,7 +45,7 @@ export function isGivenUp(pod: Pod, other: Zone, shrink: ShrinkInGroup): boolean
 export function countAwaited(other: Zone, pods: readonly Pod[], shrink: ShrinkInGroup): number {
   const size = intended(other, shrink);
   const createsNone = other.observed && other.status.replicas <= pods.length;
-  const hasReadySurplus = pods.some((pod) => pod.ready && isSurplus(pod, size));
+  const hasReadySurplus = pods.some((pod) => isReady(pod) && isSurplus(pod, size));
   if (!createsNone || hasReadySurplus) return countMissing(other, pods);
   return countGaps({ ...size, replicas: Math.min(other.replicas, size.replicas) }, pods);
 }

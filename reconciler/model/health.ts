@@ -66,6 +66,9 @@ interface HasHealth {
   readonly health: PodHealth;
 }
 
+export const isReady = ({ health }: HasHealth): boolean => health.state === "ready";
+export const isTerminating = ({ health }: HasHealth): boolean => health.state === "gone";
+
 /**
  * True if it serves nothing, and is not recovering: replacing or removing it makes nothing unavailable, so it waits for
  * no other pod, and no other pod waits for it.

@@ -1,6 +1,7 @@
 /** Label selectors of Kubernetes: of its own budgets, and of webhooks. */
 import { ownValue } from "../../infra/json.ts";
-import type { Labels } from "./zone.ts";
+
+export type Labels = Readonly<Record<string, string>>;
 
 export interface LabelSelector {
   readonly matchLabels?: Labels;

@@ -17,15 +17,16 @@ import { byOrdinal, groupBy, ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { describeUnavailable, isHealthy, isSurplus, unavailable } from "./readiness.ts";
 import { readZone, type Zone, type ZoneWithPods } from "./zone.ts";
+import { isReady } from "./health.ts";
 
 /**
  * Pods without a zone, by the name of the StatefulSet that made them. A zone of that name which is to have a pod of their
  * ordinal counts it as missing until it adopts them.
  */
-export function orphansByOwner<P extends Pod>(pods: readonly P[], zones: readonly Zone[]): Map<string, readonly P[]> {
+export function orphansByOwner(pods: readonly Pod[], zones: readonly Zone[]): Map<string, readonly Pod[]> {
   const named = new Map(zones.map((zone) => [zone.name, zone]));
   const uids = new Set(zones.map(({ uid }) => uid));
-  const isAwaited = (pod: P): boolean => {
+  const isAwaited = (pod: Pod): boolean => {
     const zone = named.get(pod.madeBy ?? "");
     return zone !== undefined && !isSurplus(pod, zone);
   };
@@ -34,9 +35,9 @@ export function orphansByOwner<P extends Pod>(pods: readonly P[], zones: readonl
 }
 
 /** The zone that these pods are of: their StatefulSet, if it exists under its UID, otherwise what is left of it. */
-export function orphanedZone<P extends Pod>(
+export function orphanedZone(
   name: string,
-  pods: readonly P[],
+  pods: readonly Pod[],
   {
     owner,
     zones,
@@ -47,7 +48,7 @@ export function orphanedZone<P extends Pod>(
     /** The ordinals of all orphaned pods beside these. */
     readonly left?: OrdinalRange | undefined;
   },
-): Zone & { readonly pods: readonly P[] } {
+): ZoneWithPods {
   const sorted = pods.toSorted(byOrdinal);
   const exists = owner && sorted.some((pod) => pod.owner === owner.uid);
   return exists
@@ -83,7 +84,7 @@ function remains(
   );
   const replicas = end - start;
   const uid = pods.find(({ owner }) => owner !== undefined)?.owner ?? `gone/${name}`;
-  const readyReplicas = pods.filter(({ ready }) => ready).length;
+  const readyReplicas = pods.filter(isReady).length;
   return readZone({
     metadata: { namespace: pods[0]?.namespace ?? "", name, uid },
     spec: { replicas, ordinals: { start }, serviceName: "", selector: {}, template: {} },

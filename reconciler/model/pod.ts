@@ -1,8 +1,10 @@
 /** A pod as the rules see it. */
 import type { ObjectMeta, PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
 import { LABELS } from "./annotations.ts";
 import { type PodHealth, readHealth, startedWithinMs } from "./health.ts";
 import { readIdentity } from "./identity.ts";
+import { type Labels } from "./label-selector.ts";
 import { ownerNameOf } from "./order.ts";
 
 export interface Pod {
@@ -13,7 +15,9 @@ export interface Pod {
   readonly resourceVersion: string;
   /** The `controller-revision-hash` it was made from; undefined counts as outdated. */
   readonly revision: string | undefined;
-  /** UID of the controller that owns it. */
+  /** The controller that owns it. */
+  readonly controller: { readonly kind: string; readonly name: string } | undefined;
+  /** UID of that controller. */
   readonly owner: string | undefined;
   /**
    * Name of the StatefulSet that controls it or, if nothing controls it, of the one that made it. Undefined for pods of
@@ -22,10 +26,11 @@ export interface Pod {
   readonly madeBy: string | undefined;
   /** Its creation in UTC, to the second (RFC 3339): such times sort as text. */
   readonly createdAt: string | undefined;
+  readonly labels: Labels;
+  readonly phase: string;
   readonly health: PodHealth;
-  /** The states `gone` and `ready` of its health, as Kubernetes calls them. */
-  readonly terminating: boolean;
-  readonly ready: boolean;
+  /** When it became ready, milliseconds since the epoch; undefined if its Ready condition does not tell (§5.7). */
+  readonly readySince: number | undefined;
   /** Milliseconds from its start until it was last ready; undefined unless it is ready. */
   readonly readyAfterMs: number | undefined;
   /** The number of restarts of the container that restarted most often. */
@@ -34,21 +39,39 @@ export interface Pod {
 
 /** Reads the fields that the rules need of a pod; 15,000 whole pods would not fit in memory. */
 export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
+  const { labels = {}, creationTimestamp: createdAt } = metadata;
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
   const health = readHealth(status, metadata);
-  const ready = health.state === "ready";
   return {
     kind: "Pod",
     ...readIdentity(metadata),
-    revision: metadata.labels?.[LABELS.revision],
-    owner: metadata.ownerReferences?.find((owner) => owner.controller)?.uid,
+    revision: labels[LABELS.revision],
+    controller: controller && { kind: controller.kind, name: controller.name },
+    owner: controller?.uid,
     madeBy: readMaker(metadata),
-    createdAt: metadata.creationTimestamp,
+    createdAt,
+    labels,
+    phase: status.phase ?? "",
     health,
-    terminating: health.state === "gone",
-    ready,
-    readyAfterMs: ready ? startedWithinMs(status) : undefined,
+    readySince: readReadySince(status, createdAt),
+    readyAfterMs: health.state === "ready" ? startedWithinMs(status) : undefined,
     restarts: countRestarts(status),
   };
+}
+
+/**
+ * The latest of the Ready condition's last change, the start of any container, and the pod's creation. The API
+ * server's clock sets the time of creation, the node's clock the others: a node whose clock is behind makes a delay
+ * shorter, and never starts it before the pod's creation.
+ */
+function readReadySince(
+  { conditions = [], containerStatuses = [] }: PodStatus,
+  createdAt: string | undefined,
+): number | undefined {
+  const turned = parseTimestamp(conditions.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+  if (turned === undefined) return undefined;
+  const started = containerStatuses.map(({ state }) => state?.running?.startedAt);
+  return Math.max(turned, ...[createdAt, ...started].map((time) => parseTimestamp(time ?? "") ?? turned));
 }
 
 /** The StatefulSet controller gives each pod this label, with the pod's name; nobody else needs it. */

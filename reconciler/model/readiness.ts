@@ -3,7 +3,7 @@
  * the larger of spec and status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook),
  * status counts one replica less, all ready.
  */
-import { describeHealth, neverServed } from "./health.ts";
+import { describeHealth, isReady, isTerminating, neverServed } from "./health.ts";
 import { listSome } from "./list-some.ts";
 import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
@@ -22,7 +22,7 @@ interface Unavailable {
 export function unavailable(whole: ZoneWithPods): Unavailable {
   const zone = withoutIdleSurplus(whole);
   const expected = Math.max(zone.replicas, zone.status.replicas);
-  const pods = zone.pods.filter((pod) => !pod.ready);
+  const pods = zone.pods.filter((pod) => !isReady(pod));
   const missing = countMissing(zone, zone.pods);
   return { pods, missing, count: Math.max(expected - zone.status.ready, pods.length + missing) };
 }
@@ -34,7 +34,7 @@ export function unavailable(whole: ZoneWithPods): Unavailable {
 export function withoutIdleSurplus(zone: ZoneWithPods): ZoneWithPods {
   const idle = zone.pods.filter((pod) => isIdleSurplus(pod, zone));
   const { status } = zone;
-  const updated = idle.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
+  const updated = idle.filter((pod) => !isTerminating(pod) && pod.revision === status.updateRevision).length;
   const pods = zone.pods.filter((pod) => !idle.includes(pod));
   return {
     ...zone,
@@ -54,7 +54,7 @@ export function isIdleSurplus(pod: Pod, zone: Ordinals): boolean {
  */
 export function outdated(zone: ZoneWithPods): Pod[] {
   return zone.pods.filter(
-    (pod) => pod.revision !== zone.status.updateRevision && !pod.terminating && !isIdleSurplus(pod, zone),
+    (pod) => pod.revision !== zone.status.updateRevision && !isTerminating(pod) && !isIdleSurplus(pod, zone),
   );
 }
 

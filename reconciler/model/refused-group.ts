@@ -3,7 +3,8 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { LABELS } from "./annotations.ts";
 import { hold, type Hold } from "./decision.ts";
 import { tooManyZones } from "./too-many-zones.ts";
-import type { Labels, Zone } from "./zone.ts";
+import type { Labels } from "./label-selector.ts";
+import type { Zone } from "./zone.ts";
 
 /** True for a StatefulSet with the label `rollout-group` and no value: a group without a name is none (§0.2). */
 export const hasEmptyGroup = (labels: Labels | undefined): boolean => labels?.[LABELS.rolloutGroup] === "";

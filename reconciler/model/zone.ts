@@ -14,12 +14,11 @@ import {
 } from "./annotations.ts";
 import type { Hold } from "./decision.ts";
 import { readIdentity } from "./identity.ts";
+import type { Labels } from "./label-selector.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { findWindowProblem, readRolloutWindow, type WrittenWindow } from "./rollout-window.ts";
 import { readScaling, type Scaling } from "./scaling.ts";
-
-export type Labels = Readonly<Record<string, string>>;
 
 export interface Zone {
   readonly kind: "StatefulSet";

@@ -9,12 +9,13 @@
  * Only obstacles outside the node count for 1: its own pods leave in turn, and each comes up elsewhere before the next
  * one of its budget goes.
  */
-import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
+import type { Pod } from "../model/pod.ts";
+import type { ZoneWithPods } from "../model/zone.ts";
 import { decideEviction } from "../budget/decide-eviction.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import { findBudget, type StoredBudget } from "../budget/scope.ts";
 import { isAllowed } from "../budget/verdict.ts";
-import { goneHealth, readyHealth } from "../model/health.ts";
+import { goneHealth, isReady, readyHealth } from "../model/health.ts";
 import { type LabelSelector, matchesSelector } from "../model/label-selector.ts";
 import { listSome } from "../model/list-some.ts";
 import type { UpdateNode } from "./node.ts";
@@ -24,7 +25,7 @@ import { type Phase, PHASES } from "./state-machine.ts";
 
 /** The zones and reservations of a zone-aware budget. */
 export interface Covered {
-  readonly zones: readonly BudgetZone[];
+  readonly zones: readonly ZoneWithPods[];
   /** Those that have not expired. */
   readonly reservations: Reservations;
 }
@@ -158,21 +159,21 @@ function asIfMoved({ zones, reservations }: Covered, here: readonly NodePod[], a
     reservations: Object.fromEntries(Object.entries(reservations).filter(([, { uid }]) => !moved.has(uid))),
   };
 
-  function asNow(pod: BudgetPod): BudgetPod {
-    if (gone.has(pod.uid)) return pod.ready ? { ...pod, ready: false, health: goneHealth(pod.health, undefined) } : pod;
-    return moved.has(pod.uid) ? { ...pod, ready: true, health: readyHealth(0), readySince: 0 } : pod;
+  function asNow(pod: Pod): Pod {
+    if (gone.has(pod.uid)) return isReady(pod) ? { ...pod, health: goneHealth(pod.health, undefined) } : pod;
+    return moved.has(pod.uid) ? { ...pod, health: readyHealth(0), readySince: 0 } : pod;
   }
 }
 
 /** A budget may be spent on a pod of the node that is not ready: that one comes up elsewhere. */
 function blockedByCore(pod: NodePod, facts: DrainFacts, away: readonly NodePod[]): string | undefined {
-  if (!pod.ready) return undefined;
+  if (!isReady(pod)) return undefined;
   const found = facts.coreBudgets.filter((budget) => covers(budget, pod));
   const [only] = found;
   if (!only) return undefined;
   if (found.length > 1) return `several PodDisruptionBudgets select it: ${found.map(({ name }) => name).join(", ")}`;
-  const isSpentHere = facts.pods.some((other) => !other.ready && !isOver(other) && covers(only, other));
-  const lost = away.filter((other) => other.ready && covers(only, other)).length;
+  const isSpentHere = facts.pods.some((other) => !isReady(other) && !isOver(other) && covers(only, other));
+  const lost = away.filter((other) => isReady(other) && covers(only, other)).length;
   const allowed = only.disruptionsAllowed + (isSpentHere ? 1 : 0);
   return allowed > lost ? undefined : `PodDisruptionBudget ${only.name} allows no disruption now`;
 }

@@ -4,6 +4,7 @@ import { isInFuture } from "../checks/check.ts";
 import type { UpdateNode } from "./node.ts";
 import type { NodePod } from "./node-pod.ts";
 import type { ActiveNode, Workload } from "./policy-status.ts";
+import { isReady, isTerminating } from "../model/health.ts";
 
 /** The known state of a controller; undefined if it is gone. */
 export type WorkloadNow =
@@ -64,7 +65,7 @@ export interface ReturnedWork {
  * drained controller has fewer ready pods.
  */
 export function whyWorkMissing({ pods, owners, drained }: ReturnedWork): string | undefined {
-  const daemon = pods.find((pod) => pod.controller?.kind === "DaemonSet" && !pod.ready && !pod.terminating);
+  const daemon = pods.find((pod) => pod.controller?.kind === "DaemonSet" && !isReady(pod) && !isTerminating(pod));
   if (daemon) return `${daemon.namespace}/${daemon.name} of a DaemonSet is not ready`;
   const broken = pods.find((pod) => pod.health.fault !== undefined && (owners.get(pod.owner ?? "")?.ready ?? 0) > 0);
   if (broken)

@@ -4,22 +4,23 @@
  * nothing: static pods that have ended, and deleted pods that have ended, whose finalizers may never be removed.
  */
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
-import { type BudgetPod, readBudgetPod } from "../budget/budget-pod.ts";
+import { isTerminating } from "../model/health.ts";
+import { type Pod, readPod } from "../model/pod.ts";
 
-export interface NodePod extends BudgetPod {
+export interface NodePod extends Pod {
   /** A drain evicts it. */
   readonly evictable: boolean;
 }
 
 export function readNodePod(pod: PodObject): NodePod {
-  return { ...readBudgetPod(pod), evictable: findEvictable([pod]).length > 0 };
+  return { ...readPod(pod), evictable: findEvictable([pod]).length > 0 };
 }
 
 export const isOver = ({ phase }: Pick<NodePod, "phase">): boolean => phase === "Succeeded" || phase === "Failed";
 
 /** A drain evicts it, and its controller makes another one, which needs a place. */
 export const needsPlace = (pod: NodePod): boolean =>
-  pod.evictable && pod.controller !== undefined && !isOver(pod) && !pod.terminating;
+  pod.evictable && pod.controller !== undefined && !isOver(pod) && !isTerminating(pod);
 
 const MIRROR = "kubernetes.io/config.mirror";
 

@@ -6,6 +6,7 @@
  *   say so in the status -> Parallel: delete what is not ready -> at most one pod released: the highest -> OrderedReady: all ready -> release it
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
+import { isReady, isTerminating } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { reportRollout, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
@@ -58,7 +59,7 @@ const announced: BackRule = (snapshot) => {
  * it waits until a pod is ready, and so do we.
  */
 const unreadyReplaced: BackRule = ({ target }, stale) => {
-  const found = target.ordered ? undefined : stale.find(({ pod }) => !pod.ready && !pod.terminating);
+  const found = target.ordered ? undefined : stale.find(({ pod }) => !isReady(pod) && !isTerminating(pod));
   if (!found) return undefined;
   const { pod } = found;
   return {
@@ -79,14 +80,15 @@ const oneReleased: BackRule = (snapshot, stale) => {
 const released: BackRule = (snapshot, stale) => {
   const { target } = snapshot;
   const highest = stale.at(-1);
-  if (!highest || highest.index === target.partition || highest.pod.terminating || isHeldUp(snapshot)) return undefined;
+  if (!highest || highest.index === target.partition || isTerminating(highest.pod) || isHeldUp(snapshot))
+    return undefined;
   const { index: partition, pod } = highest;
   return { action: "setPartition", partition, reason: "RollBack", message: describe(snapshot), pod };
 };
 
 /** The StatefulSet controller would replace nothing now: a reservation could expire before it does. */
 function isHeldUp({ target: { ordered, replicas }, pods }: TargetSnapshot): boolean {
-  return ordered && findUpwards(pods, [0, replicas], ({ ready }) => !ready) !== undefined;
+  return ordered && findUpwards(pods, [0, replicas], (pod) => !isReady(pod)) !== undefined;
 }
 
 const waiting: BackRule = (snapshot) =>

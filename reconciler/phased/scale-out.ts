@@ -5,6 +5,7 @@
  *
  *   more replicas than judged -> hold the partition -> replace what came at the update revision -> the steps begin above the new pods
  */
+import { isReady } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { currentStep, findMissing, isUpdated, type StepPlace } from "./step.ts";
@@ -60,7 +61,7 @@ export function strayReturned(snapshot: TargetSnapshot): PhasedDecision | undefi
   if (target.partition !== HELD) return undefined;
   const strays = findStrays(snapshot);
   const pod =
-    strays.find(({ ready }) => !ready) ?? (findMissing(snapshot, target.replicas) ? undefined : strays.at(-1));
+    strays.find((pod) => !isReady(pod)) ?? (findMissing(snapshot, target.replicas) ? undefined : strays.at(-1));
   return (
     pod && {
       action: "replacePod",

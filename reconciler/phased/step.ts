@@ -19,7 +19,7 @@ import {
 } from "../checks/check.ts";
 import { nextResult } from "../checks/result.ts";
 import { hash } from "../model/hash.ts";
-import { isOverdue } from "../model/health.ts";
+import { isOverdue, isReady, isTerminating } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
@@ -177,7 +177,7 @@ export function findMissing(
   const outdated = findUpwards(pods, [partition, replicas], (pod) => !isUpdated(status.updateRevision, pod));
   if (outdated !== undefined)
     return { status: "WaitForPodToBeUpdated", message: `${nameAt(outdated)} is not updated yet` };
-  const isDown = ({ terminating, ready }: Pod): boolean => terminating || !ready;
+  const isDown = (pod: Pod): boolean => !isReady(pod);
   const below = Math.min(incurable.lowest, replicas);
   const down = findUpwards(pods, [0, below], isDown) ?? findDownAbove(snapshot, incurable, isDown);
   const waiting = { status: "WaitForAllPodsToBeAvailable" };
@@ -199,7 +199,7 @@ function findDownAbove(
 
 /** A pod that exists, stays and is at the update revision. */
 export function isUpdated(updateRevision: string, pod: Pod | undefined): pod is Pod {
-  return pod !== undefined && !pod.terminating && pod.revision === updateRevision;
+  return pod !== undefined && !isTerminating(pod) && pod.revision === updateRevision;
 }
 
 /** When the next check of the step is due, in milliseconds since the epoch. */

@@ -1,5 +1,6 @@
 /** The verdicts of a world's disruption budgets on a pod that is to go. */
-import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
+import type { Pod } from "../model/pod.ts";
+import type { ZoneWithPods } from "../model/zone.ts";
 import { decideEviction } from "../budget/decide-eviction.ts";
 import { decideDownscale } from "../budget/decide-downscale.ts";
 import { livingReservations, presentIn, type Reservations } from "../budget/reservation.ts";
@@ -27,7 +28,7 @@ interface Judged {
   readonly snapshot?: EvictionSnapshot;
 }
 
-export function judgeDisruption(world: World, pod: BudgetPod, { rollout, ...target }: Disruption = {}): Judged {
+export function judgeDisruption(world: World, pod: Pod, { rollout, ...target }: Disruption = {}): Judged {
   const budget = findBudget(pod, world.budgets, target);
   if ("reason" in budget) return { verdict: budget };
   const found = world.budgets.find(({ content }) => content === budget);
@@ -38,7 +39,7 @@ export function judgeDisruption(world: World, pod: BudgetPod, { rollout, ...targ
 }
 
 /** Why a zone may not shrink to so many replicas, if a budget denies it (§5.11). */
-export function judgeDownscale(world: World, zone: BudgetZone, replicas: number): Hold | undefined {
+export function judgeDownscale(world: World, zone: ZoneWithPods, replicas: number): Hold | undefined {
   const found = findBudgetsOfZone(zone, world.budgets);
   if ("reason" in found) return holdDownscale(found, zone);
   for (const budget of found) {
@@ -60,14 +61,14 @@ export function judgeDownscale(world: World, zone: BudgetZone, replicas: number)
 }
 
 /** The zones that the budget selects, in byte order of their names. */
-function zonesOf({ zones }: World, { matchLabels }: Budget, budget: WorldBudget | undefined): readonly BudgetZone[] {
+function zonesOf({ zones }: World, { matchLabels }: Budget, budget: WorldBudget | undefined): readonly ZoneWithPods[] {
   return [...zones.filter(({ labels }) => matchesLabels(matchLabels, labels)), ...(budget?.others ?? [])].toSorted(
     byName,
   );
 }
 
 /** The world in which the pod was reserved for the rollout. */
-export function reserve(world: World, pod: BudgetPod): World {
+export function reserve(world: World, pod: Pod): World {
   const time = new Date(world.now).toISOString();
   const own: Reservations = { [pod.name]: { kind: "rollout", uid: pod.uid, pinned: true, time, by: "a look ahead" } };
   const selects = ({ matchLabels }: WorldBudget): boolean =>

@@ -3,8 +3,9 @@
  * at the update revision, surplus ones go, and every pod that can become ready is ready. A pod that cannot come up
  * stays as it is.
  */
-import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
-import { readyHealth } from "../model/health.ts";
+import type { Pod } from "../model/pod.ts";
+import type { ZoneWithPods } from "../model/zone.ts";
+import { isReady, isTerminating, readyHealth } from "../model/health.ts";
 import type { World } from "./world.ts";
 
 /** The world after that, and the milliseconds that it took; undefined if nothing is left for them to do. */
@@ -18,49 +19,49 @@ export function settle(world: World): { readonly world: World; readonly tookMs: 
   return { tookMs, world: { ...world, zones, now } };
 }
 
-const canStart = (pod: BudgetPod): boolean => !pod.ready && pod.health.fault === undefined;
-const isStarting = (zone: BudgetZone): boolean => zone.pods.some(canStart) || zone.pods.length < zone.replicas;
+const canStart = (pod: Pod): boolean => !isReady(pod) && pod.health.fault === undefined;
+const isStarting = (zone: ZoneWithPods): boolean => zone.pods.some(canStart) || zone.pods.length < zone.replicas;
 
-function isPending(zone: BudgetZone): boolean {
+function isPending(zone: ZoneWithPods): boolean {
   return !zone.observed || isStarting(zone) || zone.pods.length > zone.replicas || !hasCounts(zone, countPods(zone));
 }
 
-function settleZone(zone: BudgetZone, now: number): BudgetZone {
+function settleZone(zone: ZoneWithPods, now: number): ZoneWithPods {
   const there = new Map(zone.pods.map((pod) => [pod.name, pod]));
   const pods = Array.from({ length: zone.replicas }, (_, i) => {
     const name = `${zone.name}-${zone.firstOrdinal + i}`;
     const pod = there.get(name);
-    if (!pod || pod.terminating) return createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now });
-    return canStart(pod) ? { ...pod, ready: true, health: readyHealth(now), readySince: now } : pod;
+    if (!pod || isTerminating(pod)) return createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now });
+    return canStart(pod) ? { ...pod, health: readyHealth(now), readySince: now } : pod;
   });
   return withCounts({ ...zone, pods, observed: true, observedGeneration: zone.generation });
 }
 
 /** The zone with a status that counts its pods. */
-export function withCounts(zone: BudgetZone): BudgetZone {
+export function withCounts(zone: ZoneWithPods): ZoneWithPods {
   return { ...zone, status: { ...zone.status, ...countPods(zone) } };
 }
 
-function countPods({ pods, status }: BudgetZone) {
-  const count = (matches: (pod: BudgetPod) => boolean): number => pods.filter(matches).length;
-  const at = (revision: string): number => count((pod) => pod.revision === revision && !pod.terminating);
+function countPods({ pods, status }: ZoneWithPods) {
+  const count = (matches: (pod: Pod) => boolean): number => pods.filter(matches).length;
+  const at = (revision: string): number => count((pod) => pod.revision === revision && !isTerminating(pod));
   return {
     replicas: pods.length,
-    ready: count(({ ready }) => ready),
+    ready: count(isReady),
     updated: at(status.updateRevision),
     current: status.currentRevision === status.updateRevision ? 0 : at(status.currentRevision),
   };
 }
 
-function hasCounts({ status }: BudgetZone, { replicas, ready, updated }: ReturnType<typeof countPods>): boolean {
+function hasCounts({ status }: ZoneWithPods, { replicas, ready, updated }: ReturnType<typeof countPods>): boolean {
   return status.replicas === replicas && status.ready === ready && status.updated === updated;
 }
 
 function createPod(
-  zone: BudgetZone,
+  zone: ZoneWithPods,
   name: string,
   { uid, now }: { readonly uid: string; readonly now: number },
-): BudgetPod {
+): Pod {
   return {
     kind: "Pod",
     namespace: zone.namespace,
@@ -72,8 +73,6 @@ function createPod(
     madeBy: zone.name,
     createdAt: undefined,
     health: readyHealth(now),
-    terminating: false,
-    ready: true,
     readyAfterMs: undefined,
     restarts: 0,
     labels: zone.podLabels,

@@ -1,7 +1,7 @@
 /** The scaling of a world's group: the tick's own decisions, with steps that change only facts. */
 import type { ScaleZone } from "../model/outcome.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { BudgetZone } from "../budget/budget-pod.ts";
+import type { ZoneWithPods } from "../model/zone.ts";
 import type { Hold } from "../model/decision.ts";
 import { decideScaling } from "../scaling/decide-scaling.ts";
 import { foldAges } from "../scaling/delayed.ts";
@@ -97,7 +97,7 @@ export function applyScale(world: World, { zone, replicas, recordAt }: ScaleZone
   if (!found) return world;
   const lastDownscale = recordAt === undefined ? found.scaling.lastDownscale : formatTimestamp(recordAt);
   const scaling = { ...found.scaling, lastDownscale };
-  const next: BudgetZone = { ...found, replicas, scaling, generation: found.generation + 1, observed: false };
+  const next: ZoneWithPods = { ...found, replicas, scaling, generation: found.generation + 1, observed: false };
   const preparedAt = new Map(world.preparedAt);
   preparedAt.delete(zone.uid);
   return putZone({ ...world, preparedAt }, next);

@@ -1,6 +1,6 @@
 /** Decides the next step of a tick in a world: scale, then roll out, under gates and budgets. It changes nothing. */
 import type { DeletePods, FinishZone, ScaleZone } from "../model/outcome.ts";
-import type { BudgetPod } from "../budget/budget-pod.ts";
+import type { Pod } from "../model/pod.ts";
 import { holdPod, isAllowed } from "../budget/verdict.ts";
 import { judgeGates } from "../gates/hold.ts";
 import { identityOf } from "../gates/rollout.ts";
@@ -56,7 +56,7 @@ function gateVerdicts({ gates, zones, now }: World): GateVerdicts | undefined {
 /** One pod after the other: each that may go counts for the next. */
 function askBudgets(decision: DeletePods, world: World): RolloutOutlook {
   const { zone } = decision;
-  const granted: BudgetPod[] = [];
+  const granted: Pod[] = [];
   const denied: Hold[] = [];
   let current = world;
   for (const { name } of decision.pods) {

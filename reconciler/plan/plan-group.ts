@@ -8,12 +8,12 @@
  *
  * It begins with the world as it was read (cli/gather/world.ts), and calls nothing.
  */
-import type { BudgetPod } from "../budget/budget-pod.ts";
+import type { Pod } from "../model/pod.ts";
 import { timeLeft } from "../budget/reservation.ts";
 import { listSteps } from "../group-status/progress.ts";
 import type { RemainingStep } from "../group-status/status.ts";
 import { GIVEN_UP_MS } from "../model/given-up.ts";
-import { goneHealth, RECOVERY_MS } from "../model/health.ts";
+import { goneHealth, isReady, RECOVERY_MS } from "../model/health.ts";
 import type { Hold } from "../model/decision.ts";
 import { listRemaining } from "../rollout/remaining.ts";
 import type { PreparePods } from "../scaling/steps.ts";
@@ -141,12 +141,7 @@ function apply(world: World, step: GroupStep): World {
       return applyScale(world, step);
     case "deletePods": {
       const chosen = new Set(step.pods.map(({ uid }) => uid));
-      const leave = (pod: BudgetPod): BudgetPod => ({
-        ...pod,
-        terminating: true,
-        ready: false,
-        health: goneHealth(pod.health, world.now),
-      });
+      const leave = (pod: Pod): Pod => ({ ...pod, health: goneHealth(pod.health, world.now) });
       return putZone(
         world,
         withCounts({ ...zone, pods: zone.pods.map((pod) => (chosen.has(pod.uid) ? leave(pod) : pod)) }),
@@ -179,9 +174,10 @@ function nextMoment(
     "problem" in content || content.crossZoneEvictionDelayMs === 0 ? [] : [content.crossZoneEvictionDelayMs],
   );
   const pods = [...zones, ...budgets.flatMap(({ others }) => others)].flatMap((zone) => zone.pods);
-  const overdue = pods.flatMap(({ ready: isReady, health: { since } }) =>
-    isReady || since === undefined ? [] : WAITS_FOR_PODS.map((ms) => since + ms),
-  );
+  const overdue = pods.flatMap((pod) => {
+    const { since } = pod.health;
+    return isReady(pod) || since === undefined ? [] : WAITS_FOR_PODS.map((ms) => since + ms);
+  });
   const ready = pods.flatMap(({ readySince }) =>
     readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1),
   );

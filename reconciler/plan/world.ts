@@ -1,5 +1,5 @@
 /** A group as a value, for a look ahead: as one tick gathers it, and as steps and time then change it. */
-import type { BudgetZone } from "../budget/budget-pod.ts";
+import type { ZoneWithPods } from "../model/zone.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import type { Gate } from "../gates/gate.ts";
@@ -10,16 +10,16 @@ import type { ReferenceReading } from "../scaling/snapshot.ts";
 export interface WorldBudget extends StoredBudget {
   readonly reservations: Reservations;
   /** StatefulSets of other groups, or of none. They stay as they are. */
-  readonly others: readonly BudgetZone[];
+  readonly others: readonly ZoneWithPods[];
 }
 
 export interface World {
   readonly namespace: string;
   readonly group: string;
   /** In byte order of their names. */
-  readonly zones: readonly BudgetZone[];
+  readonly zones: readonly ZoneWithPods[];
   /** Pods of the group that are of none of its zones, as zones. They stay as they are. */
-  readonly orphans?: readonly BudgetZone[];
+  readonly orphans?: readonly ZoneWithPods[];
   /** All budgets of the namespace. */
   readonly budgets: readonly WorldBudget[];
   readonly gates: readonly Gate[];
@@ -39,7 +39,7 @@ export interface World {
 }
 
 /** The same world with another version of a zone. */
-export function putZone(world: World, next: BudgetZone): World {
+export function putZone(world: World, next: ZoneWithPods): World {
   return { ...world, zones: world.zones.map((zone) => (zone.uid === next.uid ? next : zone)) };
 }
 
@@ -47,7 +47,7 @@ export function putZone(world: World, next: BudgetZone): World {
  * The milliseconds that a pod of each zone takes to become ready, by the zone's UID. A zone without such a time counts
  * as fast as the slowest other one.
  */
-export function estimateReadyMs(zones: readonly BudgetZone[]): ReadonlyMap<string, number> {
+export function estimateReadyMs(zones: readonly ZoneWithPods[]): ReadonlyMap<string, number> {
   const slowest = Math.max(0, ...zones.flatMap((zone) => medianReadyMs(zone) ?? []));
   return new Map(zones.map((zone) => [zone.uid, medianReadyMs(zone) ?? slowest]));
 }

@@ -1,10 +1,11 @@
 /** Cures for pods that are not ready: the best first, with real names; none touches a healthy pod. Pure. */
-import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
+import { isReady } from "../model/health.ts";
+import type { Pod } from "../model/pod.ts";
+import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import { LABELS } from "../model/annotations.ts";
 import { listSome } from "../model/list-some.ts";
-import { isZoneRecorded, type Zone } from "../model/zone.ts";
 
 /** The subject of a remedy: the objects that block, and the group as it is. */
 export interface RuleContext {
@@ -13,7 +14,7 @@ export interface RuleContext {
   readonly objects: readonly { readonly kind: string; readonly name: string }[];
   /** "" for a pod that is in no group. */
   readonly group: string;
-  readonly zones: readonly BudgetZone[];
+  readonly zones: readonly ZoneWithPods[];
   /** All StatefulSets of the namespace, where they were read. */
   readonly all?: readonly Zone[] | undefined;
   /** The budgets of the namespace, where they were read. */
@@ -45,38 +46,38 @@ export const named =
     objects.flatMap((one) => (one.kind === kind ? [one.name] : []));
 
 interface Ill {
-  readonly pod: BudgetPod;
-  readonly zone: BudgetZone;
+  readonly pod: Pod;
+  readonly zone: ZoneWithPods;
 }
 
 /** The pods that block, if any are named; otherwise all of the named zones that are not ready. */
 function findIll(context: RuleContext): readonly Ill[] {
   const names = new Set(named("Pod")(context));
   const zones = new Set(named("StatefulSet")(context));
-  const ill = context.zones.flatMap((zone) => zone.pods.flatMap((pod) => (pod.ready ? [] : [{ pod, zone }])));
+  const ill = context.zones.flatMap((zone) => zone.pods.flatMap((pod) => (isReady(pod) ? [] : [{ pod, zone }])));
   return ill.filter(({ pod, zone }) => (names.size > 0 ? names.has(pod.name) : zones.has(zone.name)));
 }
 
 /** A pod that is missing is not well either. */
-const isUnwell = ({ pods, replicas }: BudgetZone): boolean =>
-  pods.length < replicas || pods.some(({ ready }) => !ready);
+const isUnwell = ({ pods, replicas }: ZoneWithPods): boolean =>
+  pods.length < replicas || pods.some((pod) => !isReady(pod));
 
-const hasReadyPod = ({ pods, status }: BudgetZone): boolean =>
-  pods.some(({ ready, revision }) => ready && revision === status.updateRevision);
+const hasReadyPod = ({ pods, status }: ZoneWithPods): boolean =>
+  pods.some((pod) => isReady(pod) && pod.revision === status.updateRevision);
 
 /**
  * True if another pod is ready with the template, in the zone or in one that has finished with the same images: then
  * the pod is at fault. A finished zone alone proves nothing: a new StatefulSet is finished from its creation.
  */
-const isTemplateProven = ({ zone }: Ill, zones: readonly BudgetZone[]): boolean =>
+const isTemplateProven = ({ zone }: Ill, zones: readonly ZoneWithPods[]): boolean =>
   [zone, ...(isZoneRecorded(zone) ? zones.filter((other) => isAlike(other, zone)) : [])].some(hasReadyPod);
 
-const isAlike = (other: BudgetZone, { images }: BudgetZone): boolean =>
+const isAlike = (other: ZoneWithPods, { images }: ZoneWithPods): boolean =>
   isZoneRecorded(other) && other.images.join() === images.join();
 
 type Cause = "pod" | "template" | "outdated" | "room" | "starting" | "startingAnew" | "terminating" | "unknown";
 
-function causeOf(ill: Ill, zones: readonly BudgetZone[]): Cause {
+function causeOf(ill: Ill, zones: readonly ZoneWithPods[]): Cause {
   const { pod, zone } = ill;
   const isOutdated = pod.revision !== zone.status.updateRevision;
   const { state, fault } = pod.health;
@@ -154,7 +155,7 @@ export const listNames = (names: readonly string[]): string => listSome(names);
 interface Misfit {
   readonly name: string;
   /** Undefined for a StatefulSet in no group. */
-  readonly zone: BudgetZone | undefined;
+  readonly zone: ZoneWithPods | undefined;
   readonly budget: string;
   /** The labels that the budget selects by and the StatefulSet does not have. */
   readonly lacking: readonly (readonly [key: string, value: string])[];
@@ -197,7 +198,7 @@ export function cureLabels(context: RuleContext): string | undefined {
 
 /** The pods of a zone have labels of another group, which its budget selects: they get those of their StatefulSet. */
 export function curePodLabels(
-  zone: Pick<BudgetZone, "namespace" | "name" | "labels" | "selector">,
+  zone: Pick<ZoneWithPods, "namespace" | "name" | "labels" | "selector">,
   { lacking, budget }: Pick<Misfit, "lacking" | "budget">,
 ): string {
   const { name, labels, selector } = zone;

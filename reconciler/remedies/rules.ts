@@ -1,5 +1,6 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import { findCovering } from "../budget/scope.ts";
+import { isReady } from "../model/health.ts";
 import { ownerNameOf } from "../model/order.ts";
 import { NAMED, OUTSIDE, REPLACED } from "../model/orphans.ts";
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
@@ -39,8 +40,7 @@ function isOutdatedOnly(context: RuleContext): boolean {
   return (
     waiting.length > 0 &&
     waiting.every(
-      ({ pods, replicas, status }) =>
-        pods.length === replicas && pods.every(({ ready }) => ready) && status.updated < replicas,
+      ({ pods, replicas, status }) => pods.length === replicas && pods.every(isReady) && status.updated < replicas,
     )
   );
 }

@@ -9,6 +9,7 @@
  * A pod that restarted, cannot come up or is no longer ready ends the row; pods that became ready after it begin
  * another one. Nothing is remembered: the pods show everything.
  */
+import { isReady, isTerminating } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
@@ -21,16 +22,16 @@ const limitAfter = (healthy: number, most: number): number => Math.min(most, 2 *
 
 /** Pods of the update revision that came up without trouble since the last one that did not. */
 function countHealthy({ pods, status }: ZoneWithPods): number {
-  const updated = pods.filter(({ revision, terminating }) => revision === status.updateRevision && !terminating);
+  const updated = pods.filter((pod) => pod.revision === status.updateRevision && !isTerminating(pod));
   // One that is not ready ends the row for now: nothing became ready after it.
   const since = Math.max(-Infinity, ...updated.filter(isTroubled).map((pod) => readyAt(pod) ?? Infinity));
   return updated.filter((pod) => !isTroubled(pod) && (readyAt(pod) ?? -Infinity) > since).length;
 }
 
-const readyAt = ({ ready, health }: Pod): number | undefined => (ready ? health.since : undefined);
+const readyAt = (pod: Pod): number | undefined => (isReady(pod) ? pod.health.since : undefined);
 
-const isTroubled = ({ restarts, ready, health: { fault, served } }: Pod): boolean =>
-  restarts > 0 || fault !== undefined || (served === true && !ready);
+const isTroubled = ({ restarts, health: { state, fault, served } }: Pod): boolean =>
+  restarts > 0 || fault !== undefined || (served === true && state !== "ready");
 
 /** The number of batches in which `count` further pods are replaced, if each comes up healthy. */
 export function countBatches(zone: ZoneWithPods, count: number): number {

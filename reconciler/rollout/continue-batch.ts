@@ -8,6 +8,7 @@
  * zone with such pods must be listed.
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
+import { isReady } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { isIdleSurplus } from "../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../model/zone.ts";
@@ -58,13 +59,13 @@ const zoneUnchanged: BatchRule = ({ zone, now }) => {
 /** Stops at a window that has closed or was set meanwhile: an annotation does not change the generation. */
 const windowOpen: BatchRule = ({ zone, pod, now, at }) => {
   const current = now.find(({ uid }) => uid === zone.uid);
-  return pod.ready ? whyWindowClosed({ ...zone, window: current?.window }, at)?.message : undefined;
+  return isReady(pod) ? whyWindowClosed({ ...zone, window: current?.window }, at)?.message : undefined;
 };
 
 /** Counts the pods of this batch as well, as far as status shows them, and pods that were disrupted by others. */
 const roomLeft: BatchRule = ({ zone, pod, now }) => {
   const current = now.find(({ uid }) => uid === zone.uid);
-  if (!current || !pod.ready) return undefined;
+  if (!current || !isReady(pod)) return undefined;
   const { replicas, status } = current;
   const idle = zone.pods.filter((one) => isIdleSurplus(one, zone)).length;
   const missing = Math.max(replicas, status.replicas - idle) - status.ready;

@@ -8,6 +8,7 @@
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { waitFor } from "../model/culprit.ts";
 import { hold, type Hold } from "../model/decision.ts";
+import { isReady } from "../model/health.ts";
 import type { DeletePods } from "../model/outcome.ts";
 import { refusedGroup } from "../model/refused-group.ts";
 import { listSome } from "../model/list-some.ts";
@@ -138,7 +139,7 @@ export const decideUngated: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
 
 /** True if the decision takes pods that serve: gates guard these alone. */
 export function takesServing(decision: RolloutDecision): decision is DeletePods {
-  return decision.action === "deletePods" && decision.pods.some(({ ready }) => ready);
+  return decision.action === "deletePods" && decision.pods.some(isReady);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
 import { waitForOrphans } from "../model/orphans.ts";
 import type { DeletePods, FinishZone } from "../model/outcome.ts";
-import { isOverdue, neverServed, servesNothing } from "../model/health.ts";
+import { isOverdue, isReady, isTerminating, neverServed, servesNothing } from "../model/health.ts";
 import {
   describeUnavailable,
   describeUnsteady,
@@ -83,7 +83,7 @@ export const idlePods: ZoneRule = (zone, group) => {
 function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "health">[] {
   if (isZoneRecorded(zone)) return [];
   const { pods, missing } = unavailable(zone);
-  const tried = pods.filter((pod) => pod.terminating || pod.revision === zone.status.updateRevision);
+  const tried = pods.filter((pod) => isTerminating(pod) || pod.revision === zone.status.updateRevision);
   // A pod that its controller does not make no longer counts in the status.
   return missing > 0 && zone.status.replicas > zone.pods.length ? [...tried, TO_BE_MADE] : tried;
 }
@@ -94,7 +94,7 @@ const TO_BE_MADE: Pick<Pod, "health"> = {
 
 /** The number of pods that may go beside those that are unavailable and no longer outdated. */
 function countRoom(zone: ZoneWithPods, limit: number): number {
-  return Math.max(0, limit - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length));
+  return Math.max(0, limit - (unavailable(zone).count - outdated(zone).filter((pod) => !isReady(pod)).length));
 }
 
 /**
@@ -105,7 +105,7 @@ function countRoom(zone: ZoneWithPods, limit: number): number {
 const outdatedPods: ZoneRule = (zone, { now, zones }) => {
   const candidates = outdated(zone);
   if (candidates.length === 0) return undefined;
-  const [ready, unready] = [candidates.filter((pod) => pod.ready), candidates.filter((pod) => !pod.ready)];
+  const [ready, unready] = [candidates.filter(isReady), candidates.filter((pod) => !isReady(pod))];
   const limit = unready.length > 0 ? zone.maxUnavailable : batchLimitOf(zone);
   const room = countRoom(zone, limit);
   if (room === 0) {

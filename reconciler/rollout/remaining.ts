@@ -1,7 +1,7 @@
 /** The remaining steps of a rollout, in order. */
 import { moveToFront } from "../model/order.ts";
 import type { RemainingZone } from "../model/outcome.ts";
-import { neverServed } from "../model/health.ts";
+import { isReady, neverServed } from "../model/health.ts";
 import { outdated } from "../model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import { countBatches } from "./batch-limit.ts";
@@ -13,7 +13,7 @@ const MAX_NAMED = 10;
 /** The zones with something left to do, and the pods as they are. */
 export function listRemaining(zones: readonly ZoneWithPods[]): RemainingZone[] {
   return inOrder(zones).flatMap((zone) => {
-    const unreadyFirst = moveToFront(outdated(zone), (pod) => !pod.ready);
+    const unreadyFirst = moveToFront(outdated(zone), (pod) => !isReady(pod));
     const candidates = moveToFront(unreadyFirst, (pod) => pod.health.state === "lost" || neverServed(pod));
     if (candidates.length === 0 && isZoneRecorded(zone)) return [];
     const names = candidates.slice(0, MAX_NAMED).map((pod) => pod.name);

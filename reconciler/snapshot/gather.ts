@@ -18,7 +18,6 @@ import { type Pod, readPod } from "../model/pod.ts";
 import { isSurplus } from "../model/readiness.ts";
 import {
   groupKey,
-  type Labels,
   readZone,
   withPods,
   type GroupSnapshot,
@@ -88,7 +87,7 @@ async function completeGroup(zones: readonly Zone[], source: BoundSource): Promi
 }
 
 /** True of a pod that was left behind, and that the StatefulSet which wants its name cannot adopt. */
-const isInTheWay = (pod: LabelledPod, zone: Zone): boolean =>
+const isInTheWay = (pod: Pod, zone: Zone): boolean =>
   pod.madeBy === zone.name && !isSurplus(pod, zone) && isOtherThan(zone.selector, pod.labels);
 
 /** Groups that pods of one group may name: one selector holds them. */
@@ -117,12 +116,10 @@ interface BoundSource extends Source {
   readonly call?: Call | undefined;
 }
 
-type LabelledPod = Pod & { readonly labels: Labels };
-
 interface FoundPods {
   readonly complete: (zone: Zone) => ZoneWithPods;
   /** Those that carry the label of the group, and that none of its zones controls. */
-  readonly labelled: readonly LabelledPod[];
+  readonly labelled: readonly Pod[];
   readonly named: CompleteGroup["named"];
 }
 
@@ -132,20 +129,19 @@ const LISTS_AT_ONCE = 8;
 /** In as few lists as the selectors of the zones allow. */
 async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<FoundPods> {
   const found = new Map<Zone, Pod[]>(zones.map((zone) => [zone, []]));
-  const labelled: LabelledPod[] = [];
+  const labelled: Pod[] = [];
   const named = new Set<string>();
   const uids = new Set(zones.map(({ uid }) => uid));
   const { namespace = "", group } = zones[0] ?? {};
   await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, findsGroup, zoneOf }) => {
     const visit = (object: PodObject): void => {
       const pod = readPod(object);
-      const { labels = {} } = object.metadata ?? {};
-      const zone = zoneOf(pod.owner, labels);
-      const { [LABELS.rolloutGroup]: names = "" } = labels;
+      const zone = zoneOf(pod.owner, pod.labels);
+      const { [LABELS.rolloutGroup]: names = "" } = pod.labels;
       if (zone) {
         found.get(zone)?.push(pod);
         named.add(names);
-      } else if (findsGroup && !uids.has(pod.owner ?? "") && names === group) labelled.push({ ...pod, labels });
+      } else if (findsGroup && !uids.has(pod.owner ?? "") && names === group) labelled.push(pod);
     };
     await visitAll({ resource: pods, query: { namespace, labelSelector }, visit }, source, call);
   });
@@ -157,16 +153,12 @@ async function readPods(zones: readonly Zone[], source: Source, call?: Call): Pr
  * The pods that carry the label of a group without being of its zones, as zones; none if no zone gives its pods that
  * label.
  */
-export async function gatherOrphans<P extends Pod>(
-  zones: readonly Zone[],
-  read: (object: PodObject) => P,
-  source: BoundSource,
-): Promise<(Zone & { readonly pods: readonly P[] })[]> {
+export async function gatherOrphans(zones: readonly Zone[], source: BoundSource): Promise<ZoneWithPods[]> {
   const [first] = zones;
   const list = planLists(zones).find(({ findsGroup }) => findsGroup);
   if (!first || !list) return [];
   const query = { namespace: first.namespace, labelSelector: list.labelSelector };
-  const { items } = await readAll({ resource: pods, query, read }, source, source.call);
+  const { items } = await readAll({ resource: pods, query, read: readPod }, source, source.call);
   return await findOrphans(items, zones, source);
 }
 
@@ -174,11 +166,11 @@ export async function gatherOrphans<P extends Pod>(
  * The zones that pods make up which are of none of these. Their StatefulSets are read if pods say that they have one:
  * one that exists tells its size.
  */
-export async function findOrphans<P extends Pod>(
-  some: readonly P[],
+export async function findOrphans(
+  some: readonly Pod[],
   zones: readonly Zone[],
   source: BoundSource,
-): Promise<(Zone & { readonly pods: readonly P[] })[]> {
+): Promise<ZoneWithPods[]> {
   const byOwner = orphansByOwner(some, zones);
   const owned = [...byOwner].filter(([, own]) => own.some(({ owner }) => owner !== undefined)).map(([name]) => name);
   const owners = await readOwners(owned, some[0]?.namespace ?? "", source);

@@ -4,7 +4,8 @@
  */
 import { LABELS } from "../model/annotations.ts";
 import { groupBy } from "../model/order.ts";
-import type { Labels, Zone } from "../model/zone.ts";
+import type { Labels } from "../model/label-selector.ts";
+import type { Zone } from "../model/zone.ts";
 
 /** A list that finds the pods of these zones, and possibly others. */
 interface SharedList {

@@ -7,6 +7,7 @@
  *
  *     ingester-zone-a: ingester-zone-a-1 terminating; ... (MaxUnavailableReached) the reconciler's last message
  */
+import { isReady, isTerminating } from "../../reconciler/model/health.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { elapsed, type Progress } from "./progress.ts";
@@ -112,8 +113,8 @@ function drawCell(
 
 function appearanceOf(pod: Pod | undefined): Appearance {
   if (!pod) return APPEARANCES.absent;
-  if (pod.terminating) return APPEARANCES.terminating;
-  if (pod.ready) return APPEARANCES.ready;
+  if (isTerminating(pod)) return APPEARANCES.terminating;
+  if (isReady(pod)) return APPEARANCES.ready;
   const { fault } = pod.health;
   return fault === undefined ? APPEARANCES.unready : { ...APPEARANCES.unready, label: fault, style: "bad" };
 }

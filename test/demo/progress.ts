@@ -1,4 +1,5 @@
 /** The progress of the group's rollout; pure. */
+import { isReady } from "../../reconciler/model/health.ts";
 import { readPod } from "../../reconciler/model/pod.ts";
 import { isSettledByStatus, readZone, withPods, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
@@ -30,7 +31,7 @@ export function readZones(
 }
 
 export function isSettled(zones: readonly ZoneWithPods[]): boolean {
-  return zones.length > 0 && zones.every((zone) => isSettledByStatus(zone) && zone.pods.every((pod) => pod.ready));
+  return zones.length > 0 && zones.every((zone) => isSettledByStatus(zone) && zone.pods.every(isReady));
 }
 
 /** Returns the progress after `event`, with the zones as they are after it. */

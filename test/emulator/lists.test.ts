@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { type PodObject, pods } from "../../infra/kubernetes/resources.ts";
-import { type BudgetPod, readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { podJson } from "../bench/pod-list.ts";
 import { dig, type Draft, listOf } from "./objects.ts";
 import { configMap, CONFIG_MAPS, MERGE, startFixture, watchUntil } from "./fixture.ts";
@@ -73,14 +73,14 @@ test("pods are listed in protobuf for clients that request it, and errors are to
   await emulator.writeKubeconfig(join(folder, "kubeconfig"));
   const connection = await loadConnection({ kubeconfig: join(folder, "kubeconfig") });
   t.after(() => connection.close());
-  const inProtobuf: BudgetPod[] = [];
+  const inProtobuf: Pod[] = [];
   for await (const { items } of connectCluster(connection, { timeoutMs: 5000 }).list(pods, {
     namespace: "default",
     pageSize: 1,
   }))
-    inProtobuf.push(...items.map(readBudgetPod));
+    inProtobuf.push(...items.map(readPod));
   const inJson = listOf(dig((await call("GET", PODS)).body, "items")) as readonly PodObject[];
-  assert.deepEqual(inProtobuf, inJson.map(readBudgetPod));
+  assert.deepEqual(inProtobuf, inJson.map(readPod));
 
   // A server may always respond with JSON.
   create("c", { spec: { containers: [], unknownToTheTables: true } });

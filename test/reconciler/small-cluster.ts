@@ -3,8 +3,8 @@
  * controller, the scheduler and the kubelet, each of which takes one step when it is told to.
  */
 import type { PodObject, StatefulSet as StatefulSetObject } from "../../infra/kubernetes/resources.ts";
-import { readBudgetPod, type BudgetZone } from "../../reconciler/budget/budget-pod.ts";
-import { readZone } from "../../reconciler/model/zone.ts";
+import { readPod } from "../../reconciler/model/pod.ts";
+import { readZone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { apply } from "../emulator/controllers/changes.ts";
 import {
   isTerminating,
@@ -56,7 +56,7 @@ function once<T extends object, R>(read: (object: T) => R): (object: T) => R {
 }
 
 const zoneOf = once((set: StatefulSet) => readZone(set as unknown as StatefulSetObject));
-const budgetPodOf = once((pod: Pod) => readBudgetPod(pod as unknown as PodObject));
+const budgetPodOf = once((pod: Pod) => readPod(pod as unknown as PodObject));
 
 export type SmallCluster = ReturnType<typeof createSmallCluster>;
 
@@ -200,7 +200,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
     hasServed: ({ metadata }: Pod): boolean => served.has(metadata.uid),
 
     /** As a tick and budgets read them. */
-    zones: (): BudgetZone[] =>
+    zones: (): ZoneWithPods[] =>
       sets().map((one) => ({ ...zoneOf(one), pods: podsOf(one.metadata.name).map(budgetPodOf) })),
   };
 

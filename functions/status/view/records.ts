@@ -1,5 +1,5 @@
 /** The data of the status page: the records of the reconciler and the functions, as read from the cluster. Pure. */
-import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Protection } from "../../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { GroupPhase, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
@@ -14,7 +14,7 @@ export interface PageGroup {
 }
 
 /** A zone with its pods, as they are. */
-export interface LiveZone extends BudgetZone {
+export interface LiveZone extends ZoneWithPods {
   /** The images of its template, and so of the update revision. */
   readonly images: readonly string[];
 }

@@ -7,14 +7,14 @@ import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import { type ObjectMeta, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
-import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts";
+import { readPod, type Pod } from "../../model/pod.ts";
+import { readZone, selectorText, type Zone, type ZoneWithPods } from "../../model/zone.ts";
 import type { CompilePartition } from "../partition.ts";
 import type { StoredBudget } from "../scope.ts";
 import { missingPods } from "../unavailability.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import { byName, byOrdinal, groupBy } from "../../model/order.ts";
-import { readZone, selectorText, type Zone } from "../../model/zone.ts";
 
 /** A budget with the object that it was read from. */
 export interface ListedBudget extends StoredBudget {
@@ -68,9 +68,9 @@ function withoutNotes(metadata: ObjectMeta): ObjectMeta {
 
 export interface UnderBudget {
   /** In byte order of their names. */
-  readonly zones: readonly BudgetZone[];
+  readonly zones: readonly ZoneWithPods[];
   /** All pods that the budget selects, of any owner, by name. */
-  readonly pods: ReadonlyMap<string, BudgetPod>;
+  readonly pods: ReadonlyMap<string, Pod>;
 }
 
 /** Up to so many pods are read one by one rather than with a list. */
@@ -89,13 +89,13 @@ export async function gatherUnderBudget(
   const query = { namespace, labelSelector: selectorText({ matchLabels }) };
   const [sets, selected] = await Promise.all([
     readAll({ resource: statefulSets, query, read: readZone }, source, call),
-    readAll({ resource: pods, query, read: readBudgetPod }, source, call),
+    readAll({ resource: pods, query, read: readPod }, source, call),
   ]);
   const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
   const orphans = await findOrphans(selected.items, sets.items, { ...source, call });
   const left = orphans.filter(({ orphaned }) => orphaned !== "outside");
   const outside = orphans.filter(({ orphaned }) => orphaned === "outside");
-  const zones: BudgetZone[] = [];
+  const zones: ZoneWithPods[] = [];
   for (const zone of [...sets.items, ...outside]) {
     const own = (byOwner.get(zone.uid) ?? []).toSorted(byOrdinal);
     const missing = missingPods(zone, own, MAX_GETS + 1);
@@ -105,10 +105,10 @@ export async function gatherUnderBudget(
   // Of two zones of one name, the StatefulSet comes first.
   return { zones: [...zones, ...left].toSorted(byName), pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
 
-  async function readMissing(zone: Zone, own: readonly BudgetPod[], missing: readonly string[]): Promise<BudgetPod[]> {
+  async function readMissing(zone: Zone, own: readonly Pod[], missing: readonly string[]): Promise<Pod[]> {
     if (missing.length > MAX_GETS) {
       const all = await readAll(
-        { resource: pods, query: { namespace, labelSelector: zone.selector }, read: readBudgetPod },
+        { resource: pods, query: { namespace, labelSelector: zone.selector }, read: readPod },
         source,
         call,
       );
@@ -117,7 +117,7 @@ export async function gatherUnderBudget(
     const found = await Promise.all(
       missing.map((name) => source.cluster.get(pods, { namespace, name }, call).catch(absent)),
     );
-    const more = found.filter((pod) => pod !== undefined).map(readBudgetPod);
+    const more = found.filter((pod) => pod !== undefined).map(readPod);
     return [...own, ...more.filter((pod) => pod.owner === zone.uid)];
   }
 }

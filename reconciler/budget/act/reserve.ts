@@ -12,7 +12,7 @@ import { pods } from "../../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import type { ObjectRef } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
-import { readBudgetPod } from "../budget-pod.ts";
+import { readPod } from "../../model/pod.ts";
 import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import { isSame, type ReservationHandle } from "../reservation.ts";
 import { findBudget, findBudgetsOfZone } from "../scope.ts";
@@ -86,7 +86,7 @@ export function createReserver(options: ReserverOptions): Reserver {
       return judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
     const object = await cluster.get(pods, request, callUntil(request)).catch(absent);
     if (!object) return judged(verdict("PodNotFound", `pods "${request.name}" not found`));
-    const found = findBudget(readBudgetPod(object), budgets, request);
+    const found = findBudget(readPod(object), budgets, request);
     if ("reason" in found) return judged(found);
     const { namespace, name, uid } = found;
     return { kind: "ZoneAwarePodDisruptionBudget", namespace, name, uid };

@@ -22,7 +22,6 @@ import { livingReservations, presentIn } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
 import { groupBy } from "../../model/order.ts";
-import { readPod } from "../../model/pod.ts";
 import { groupKey, type Zone } from "../../model/zone.ts";
 import type { LabelSelector } from "../../model/label-selector.ts";
 import { canTakeOver, type CoreBudget, type Covered, whyNotDrainable, whyOneByOne } from "../drainable.ts";
@@ -85,7 +84,7 @@ export function createPodReader(source: PodReaderSource): ReadPods {
   );
 
   const orphansOf = once(
-    (group: readonly Zone[]) => gatherOrphans(group, readPod, source),
+    (group: readonly Zone[]) => gatherOrphans(group, source),
     ([first]) => (first ? groupKey(first) : ""),
   );
   const whyRolloutHolds = async (leaving: readonly NodePod[]): Promise<string | undefined> => {

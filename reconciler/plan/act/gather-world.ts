@@ -2,15 +2,12 @@
 import type { Clock } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
-import { pods } from "../../../infra/kubernetes/resources.ts";
-import { readBudgetPod, type BudgetZone } from "../../budget/budget-pod.ts";
+import type { Zone, ZoneWithPods } from "../../model/zone.ts";
 import { readReservations } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
-import { gatherGroupZones, gatherOrphans, readAll } from "../../snapshot/gather.ts";
+import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { createGateLister } from "../../gates/act/list-gates.ts";
 import type { Gate } from "../../gates/gate.ts";
-import { byOrdinal } from "../../model/order.ts";
-import type { Zone } from "../../model/zone.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";
 import { gatherTimes } from "../../scaling/act/gather-scaling.ts";
@@ -38,10 +35,7 @@ export async function gatherWorld(
 ): Promise<World> {
   const grouped = await gatherGroupZones({ namespace, group }, reader);
   const { clusterDomain, zoneTracker } = await read(grouped);
-  const [orphans, ...zones] = await Promise.all([
-    gatherOrphans(grouped, readBudgetPod, reader),
-    ...grouped.map((zone) => readPods(zone, reader)),
-  ]);
+  const { zones, orphans } = await gatherGroup(grouped, reader);
   const [budgets, gates, { tracked }, references] = await Promise.all([
     gatherBudgets(namespace, zones, reader),
     gatherGates(namespace, group, reader),
@@ -52,7 +46,7 @@ export async function gatherWorld(
     namespace,
     group,
     zones,
-    orphans,
+    ...(orphans && { orphans }),
     budgets,
     gates,
     tracked,
@@ -63,15 +57,9 @@ export async function gatherWorld(
   return { ...world, preparedAt: new Map(), readyMs: estimateReadyMs(zones) };
 }
 
-async function readPods(zone: Zone, reader: WorldReader): Promise<BudgetZone> {
-  const query = { namespace: zone.namespace, labelSelector: zone.selector };
-  const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, reader);
-  return { ...zone, pods: items.filter(({ owner }) => owner === zone.uid).toSorted(byOrdinal) };
-}
-
 async function gatherBudgets(
   namespace: string,
-  zones: readonly BudgetZone[],
+  zones: readonly ZoneWithPods[],
   reader: WorldReader,
 ): Promise<WorldBudget[]> {
   const budgets = (await listBudgets(namespace, reader)) ?? [];
@@ -81,7 +69,7 @@ async function gatherBudgets(
 /** Only a budget that selects pods of the group is read whole. */
 async function readBudget(
   budget: ListedBudget,
-  zones: readonly BudgetZone[],
+  zones: readonly ZoneWithPods[],
   reader: WorldReader,
 ): Promise<WorldBudget> {
   const { object, content, matchLabels } = budget;

@@ -6,7 +6,7 @@ import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { describeHolds } from "../../../reconciler/group-status/holds.ts";
 import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
-import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { readPod } from "../../../reconciler/model/pod.ts";
 import { orphanedZone } from "../../../reconciler/model/orphans.ts";
 import { group, LAST, leftBehind, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateOf, stored, T0 } from "../../reconciler/gates/builders.ts";
@@ -111,7 +111,7 @@ export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>
     ),
   ZoneOrphaned: () => {
     const world = worldOf(zonesOf(OUTDATED));
-    const pods = leftBehind({ name: "ingester-zone-b", pods: { 0: { ready: false } } }).map(readBudgetPod);
+    const pods = leftBehind({ name: "ingester-zone-b", pods: { 0: { ready: false } } }).map(readPod);
     return { ...world, orphans: [orphanedZone("ingester-zone-b", pods, { owner: undefined, zones: world.zones })] };
   },
   MaxUnavailableReached: () =>

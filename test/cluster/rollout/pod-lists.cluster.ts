@@ -4,7 +4,8 @@ import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { createPodListDecoder } from "../../../infra/kubernetes/pod-protobuf.ts";
 import { type PodObject, pods } from "../../../infra/kubernetes/resources.ts";
-import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { isTerminating } from "../../../reconciler/model/health.ts";
+import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
 import { remove } from "../stage/client.ts";
 import { scenario } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
@@ -36,16 +37,16 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
       },
     };
     const readJson = async () =>
-      (await call<{ items: PodObject[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readBudgetPod);
+      (await call<{ items: PodObject[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readPod);
     const readProtobuf = async () => {
-      const all: BudgetPod[] = [];
+      const all: Pod[] = [];
       for await (const { items } of cluster.list(counted, { namespace, pageSize: PAGE_SIZE }))
-        all.push(...items.map(readBudgetPod));
+        all.push(...items.map(readPod));
       return all;
     };
     const versions = (list: readonly { resourceVersion: string }[]): string =>
       list.map((pod) => pod.resourceVersion).join();
-    let [inJson, inProtobuf]: [BudgetPod[], BudgetPod[]] = [[], []];
+    let [inJson, inProtobuf]: [Pod[], Pod[]] = [[], []];
     // Pods may change between two lists; then both are read again.
     await until("both lists are of the same pods", async () => {
       [inJson, inProtobuf] = [await readJson(), await readProtobuf()];
@@ -53,7 +54,7 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
     });
     assert.deepEqual(inProtobuf, inJson);
     assert.equal(inProtobuf.length, 6);
-    assert.ok(inProtobuf.some(({ terminating }) => terminating));
+    assert.ok(inProtobuf.some(isTerminating));
     assert.ok(decoded >= 3, "the server answered in JSON");
 
     const refused = cluster.list(pods, { namespace, fieldSelector: "nobody=1" }).next();

@@ -19,6 +19,7 @@ import { createFleet, HOME, readNodes } from "./cluster.ts";
 import { FROM, playHost, TO } from "./hosts.ts";
 import { startNodeApi } from "./node-api.ts";
 import { drawNodes, isUpdated } from "./picture.ts";
+import { isReady, isTerminating } from "../../../reconciler/model/health.ts";
 
 export interface Play {
   readonly screen: Screen;
@@ -98,7 +99,7 @@ function areReady(store: Store, count: number): boolean {
   const zones = readZones(store.list("statefulsets.apps", NAMESPACE), store.list("pods", NAMESPACE), "ingester");
   return (
     zones.length === count &&
-    zones.every(({ replicas, pods }) => pods.filter((pod) => pod.ready && !pod.terminating).length === replicas)
+    zones.every(({ replicas, pods }) => pods.filter((pod) => isReady(pod) && !isTerminating(pod)).length === replicas)
   );
 }
 

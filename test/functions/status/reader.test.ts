@@ -72,7 +72,7 @@ describe("the status page", { timeout: 300_000 }, () => {
     assert.deepEqual([...zones.keys()], ["default/store"]);
     const [found] = zones.get("default/store") ?? [];
     assert.deepEqual([found?.name, found?.images.length], ["store-zone-a", 1]);
-    const shown = found?.pods.map(({ name, ready }) => [name, ready]);
+    const shown = found?.pods.map(({ name, health }) => [name, health.state === "ready"]);
     assert.deepEqual(shown, [
       ["store-zone-a-0", true],
       ["store-zone-a-1", true],

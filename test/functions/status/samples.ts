@@ -1,7 +1,7 @@
 /** Builders of what the status page shows. */
 import { type LiveZone, type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/view/records.ts";
 import type { StoredHold, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
-import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
 import * as builders from "../../reconciler/builders.ts";
 
 export const NOW = Date.parse("2026-11-22T03:00:00Z");
@@ -41,14 +41,14 @@ export const zone = (name: string, traits: Partial<ZoneRow> = {}): ZoneRow => ({
 });
 
 /** A zone as it is, with its pods. */
-export const live = (name: string, pods: readonly BudgetPod[], images: readonly string[] = []): LiveZone => ({
+export const live = (name: string, pods: readonly Pod[], images: readonly string[] = []): LiveZone => ({
   ...builders.zone({ name, updateRevision: `${name}-2222222222` }),
   pods,
   images,
 });
 
-export const pod = (name: string, revision: string, { isReady = true, isTerminating = false } = {}): BudgetPod =>
-  readBudgetPod({
+export const pod = (name: string, revision: string, { isReady = true, isTerminating = false } = {}): Pod =>
+  readPod({
     metadata: {
       name,
       namespace: "default",

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { PbfWriter } from "pbf";
 import { createPodListDecoder, decodeStatus } from "../../../infra/kubernetes/pod-protobuf.ts";
 import type { ListBody, PodObject } from "../../../infra/kubernetes/resources.ts";
-import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { readPod } from "../../../reconciler/model/pod.ts";
 import { podJson } from "../../bench/pod-list.ts";
 import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
 import { podObject } from "../../reconciler/builders.ts";
@@ -96,7 +96,7 @@ describe("a list of pods in protobuf", () => {
     const whole = JSON.parse(podJson(3)) as PodObject;
     const [pod] = decode([whole]) ?? [];
     assert.ok(pod);
-    assert.deepEqual(readBudgetPod(pod), readBudgetPod(whole));
+    assert.deepEqual(readPod(pod), readPod(whole));
     assert.ok(JSON.stringify(pod).length < 1400);
   });
 
@@ -130,7 +130,7 @@ describe("a list of pods in protobuf", () => {
     fc.assert(
       fc.property(fc.array(arbitraryPod), anySizes, (pods, sizes) => {
         assert.deepEqual(decode(pods, sizes) ?? [], pods);
-        assert.deepEqual((decode(pods) ?? []).map(readBudgetPod), (pods as PodObject[]).map(readBudgetPod));
+        assert.deepEqual((decode(pods) ?? []).map(readPod), (pods as PodObject[]).map(readPod));
       }),
     );
   });

@@ -211,8 +211,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "of pods that wait for the same cure, one that has its replacement counts",
     ...DECIDE,
     file: "reconciler/budget/unavailability.ts",
-    find: "!one.terminating && one.revision !== zone.status.updateRevision",
-    replacement: "!one.terminating",
+    find: "!isTerminating(one) && one.revision !== zone.status.updateRevision",
+    replacement: "!isTerminating(one)",
   },
   {
     breaks: "a reservation is written before the eviction is allowed",
@@ -351,8 +351,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reserved pod counts as not ready",
     file: "reconciler/budget/unavailability.ts",
-    find: "if (!pod.ready || reservationOf(pod, reservations)) return false;",
-    replacement: "if (!pod.ready) return false;",
+    find: "if (!isReady(pod) || reservationOf(pod, reservations)) return false;",
+    replacement: "if (!isReady(pod)) return false;",
     tests: ["test/reconciler/budget/decide-eviction.test.ts"],
   },
   {
@@ -375,21 +375,21 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pod whose Ready condition tells no time is never ready for long enough",
-    file: "reconciler/budget/budget-pod.ts",
+    file: "reconciler/model/pod.ts",
     find: "if (turned === undefined) return undefined;",
     replacement: "if (turned === undefined) return -Infinity;",
     tests: ["test/reconciler/budget/readiness.test.ts"],
   },
   {
     breaks: "a pod is not ready for longer than the API server knows it, whatever its node's clock says",
-    file: "reconciler/budget/budget-pod.ts",
+    file: "reconciler/model/pod.ts",
     find: "[createdAt, ...started].map(",
     replacement: "started.map(",
     tests: ["test/reconciler/budget/readiness.test.ts"],
   },
   {
     breaks: "a restarted container begins the delay again",
-    file: "reconciler/budget/budget-pod.ts",
+    file: "reconciler/model/pod.ts",
     find: "[createdAt, ...started].map(",
     replacement: "[createdAt].map(",
     tests: ["test/reconciler/budget/readiness.test.ts"],

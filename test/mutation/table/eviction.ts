@@ -49,8 +49,8 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an eviction without a UID waits until a terminating pod is gone",
     ...SCOPE,
-    find: "if (pod.terminating && unpinned && found.length > 0)",
-    replacement: "if (pod.terminating && unpinned && found.length > 1000)",
+    find: "if (isTerminating(pod) && unpinned && found.length > 0)",
+    replacement: "if (isTerminating(pod) && unpinned && found.length > 1000)",
   },
   {
     breaks: "an eviction of another UID reserves nothing",

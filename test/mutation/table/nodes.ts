@@ -320,8 +320,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods that are away count as not ready",
     ...DRAINABLE,
-    find: "if (gone.has(pod.uid)) return pod.ready ?",
-    replacement: "if (gone.has(pod.uid)) return !pod.ready ?",
+    find: "if (gone.has(pod.uid)) return isReady(pod) ?",
+    replacement: "if (gone.has(pod.uid)) return !isReady(pod) ?",
   },
   {
     breaks: "a PodDisruptionBudget that allows none keeps a node from its drain",

@@ -490,7 +490,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     breaks: "a terminating pod is not deleted again",
     ...ZONE,
     file: READINESS.file,
-    find: "zone.status.updateRevision && !pod.terminating && ",
+    find: "zone.status.updateRevision && !isTerminating(pod) && ",
     replacement: "zone.status.updateRevision && ",
   },
   {

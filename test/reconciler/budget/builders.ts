@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
@@ -27,10 +27,10 @@ export function budget(spec: object = {}): Budget {
 }
 
 /** Pods of every zone, with the labels that `budget` selects. */
-export function budgetPods(traits: ZoneTraits): BudgetPod[] {
+export function budgetPods(traits: ZoneTraits): Pod[] {
   return podObjects(traits).map((object) => {
     const labels = { ...object.metadata?.labels, "rollout-group": "ingester" };
-    return readBudgetPod({ ...object, metadata: { ...object.metadata, labels } });
+    return readPod({ ...object, metadata: { ...object.metadata, labels } });
   });
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { BudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { goneHealth } from "../../../reconciler/model/health.ts";
+import type { Pod } from "../../../reconciler/model/pod.ts";
 import { findBudget, type StoredBudget } from "../../../reconciler/budget/scope.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
@@ -12,13 +13,13 @@ function stored(spec: object = {}, name = "ingester"): StoredBudget {
   return { ref, content: parseBudget(object), matchLabels: selectorOf(object) };
 }
 
-const [pod] = budgetPods({}) as [BudgetPod];
+const [pod, unready] = budgetPods({ pods: { 1: { ready: false } } }) as [Pod, Pod];
 const elsewhere = { selector: { matchLabels: { "rollout-group": "store-gateway" } } };
 
-const CASES: readonly [string, BudgetPod, readonly StoredBudget[], 200 | 400, string][] = [
+const CASES: readonly [string, Pod, readonly StoredBudget[], 200 | 400, string][] = [
   ["E05 a pod that failed", { ...pod, phase: "Failed" }, [stored()], 200, "pod is not ready"],
   ["E05 a pod that has completed", { ...pod, phase: "Succeeded" }, [stored()], 200, "pod is not ready"],
-  ["E05 a terminating pod", { ...pod, terminating: true }, [stored()], 200, "pod is not ready"],
+  ["E05 a terminating pod", { ...pod, health: goneHealth(pod.health, undefined) }, [stored()], 200, "pod is not ready"],
   ["E07 no budget", pod, [], 200, "no zoned pod disruption budget selects the pod"],
   [
     "B08 no budget that selects the pod",
@@ -67,17 +68,17 @@ describe("the budget of a pod", () => {
   }
 
   it("a running pod that is not ready is subject to its budget", () => {
-    const found = findBudget({ ...pod, ready: false }, [stored(elsewhere, "third"), stored()]);
+    const found = findBudget(unready, [stored(elsewhere, "third"), stored()]);
     assert.equal("matchLabels" in found && found.name, "ingester");
   });
 
   it("a Pending pod is subject to its budget: it may be ready by the time it is deleted", () => {
-    const found = findBudget({ ...pod, phase: "Pending", ready: false }, [stored()]);
+    const found = findBudget({ ...unready, phase: "Pending" }, [stored()]);
     assert.equal("matchLabels" in found && found.name, "ingester");
   });
 
   it("a disruption that names a terminating pod without a UID waits: it might reach the successor", () => {
-    const going = { ...pod, terminating: true };
+    const going = { ...pod, health: goneHealth(pod.health, undefined) };
     const reasonOf = (budgets: readonly StoredBudget[]): string => {
       const found = findBudget(going, budgets, { unpinned: true });
       return "reason" in found ? found.reason : "none";

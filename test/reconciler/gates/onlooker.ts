@@ -12,6 +12,7 @@ import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.
 import { wantedBy, identityOf } from "../../../reconciler/gates/rollout.ts";
 import { decideByStatus, decideRollout, decideUngated } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
+import { isReady } from "../../../reconciler/model/health.ts";
 import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
 import type { StatefulSet } from "../../emulator/controllers/objects.ts";
 import { carryOut, observe } from "../rollout/world.ts";
@@ -97,7 +98,7 @@ export class Play {
     const { due } = advanceGate(gate, view, new Map());
     const { record } = advanceGate(gate, view, new Map(due.map(({ name }) => [name, answer(view.now)])));
     if (decision?.action === "deletePods") this.#follow(identity);
-    if (decision?.action === "deletePods" && decision.pods.some(({ ready }) => ready))
+    if (decision?.action === "deletePods" && decision.pods.some(isReady))
       this.#judge(decision.zone.name, decision.zone.status.updateRevision);
     if (decision?.action === "deletePods") this.#touched.add(decision.zone.name);
     if (decision) carryOut(decision, this.cluster);

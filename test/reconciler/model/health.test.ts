@@ -6,6 +6,8 @@ import {
   type HealthState,
   isMoving,
   isOverdue,
+  isReady,
+  isTerminating,
   neverServed,
   type PodHealth,
   RECOVERY_MS,
@@ -77,7 +79,10 @@ describe("a pod is", () => {
     it(`${state} ${what}`, () => {
       const metadata = { creationTimestamp: CREATED, ...(deletionTimestamp !== undefined && { deletionTimestamp }) };
       const pod = readPod({ metadata, status: podStatus });
-      assert.deepEqual([pod.health.state, pod.ready, pod.terminating], [state, state === "ready", state === "gone"]);
+      assert.deepEqual(
+        [pod.health.state, isReady(pod), isTerminating(pod)],
+        [state, state === "ready", state === "gone"],
+      );
     });
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { podFqdn } from "../../../reconciler/model/fqdn.ts";
+import { isReady } from "../../../reconciler/model/health.ts";
 import { byName, byOrdinal, groupBy, moveToFront } from "../../../reconciler/model/order.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { readZone, selectorText, withPods } from "../../../reconciler/model/zone.ts";
@@ -93,7 +94,7 @@ describe("running and ready", () => {
     ],
   ];
   for (const [name, ready, status, metadata] of TABLE)
-    it(`${name}: ${ready}`, () => assert.equal(pod(status, metadata).ready, ready));
+    it(`${name}: ${ready}`, () => assert.equal(isReady(pod(status, metadata)), ready));
 });
 
 describe("a zone's pods", () => {

@@ -1,29 +1,15 @@
 /** Worlds for looks ahead. */
-import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { World } from "../../../reconciler/plan/world.ts";
 
 export const NOW = Date.parse("2026-01-01T12:00:00Z");
-
-/** Zones of the rules' builders, with what only budgets look at. */
-export function toBudgetZone(zone: ZoneWithPods): BudgetZone {
-  const controller = { kind: "StatefulSet", name: zone.name };
-  const pods = zone.pods.map((pod) => ({
-    ...pod,
-    labels: zone.podLabels,
-    phase: "Running",
-    controller,
-    readySince: undefined,
-  }));
-  return { ...zone, pods };
-}
 
 /** A world of these zones, without budgets and gates; each pod takes a minute to become ready. */
 export function worldOf(zones: readonly ZoneWithPods[], more: Partial<World> = {}): World {
   return {
     namespace: "test",
     group: "ingester",
-    zones: zones.map(toBudgetZone),
+    zones,
     budgets: [],
     gates: [],
     tracked: new Map(),

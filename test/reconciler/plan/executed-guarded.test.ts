@@ -2,11 +2,12 @@
  * The plan is what happens under disruption budgets, in zones and in partitions, with delays between zones, and with
  * zones that mirror a resource and whose pods prepare before they go.
  */
+import { isTerminating } from "../../../reconciler/model/health.ts";
 import type { ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Reservation, Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import { readScaling } from "../../../reconciler/model/scaling.ts";
@@ -47,12 +48,12 @@ type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
 
 /** The group as a tick and its budget see it. */
 function observeWith({ mirrors, minTime }: Start) {
-  return (cluster: SmallCluster, downscales: ReadonlyMap<string, string>): BudgetZone[] =>
+  return (cluster: SmallCluster, downscales: ReadonlyMap<string, string>): ZoneWithPods[] =>
     cluster.zones().map((zone, i) => {
       const mirror = mirrors[i];
       const { value: scaling } = readScaling({}, { ...(mirror && MIRROR), ...(mirror?.isDelayed && DELAYED) });
       // It is gone before time passes.
-      const pods = zone.pods.map((pod) => ({ ...pod, ...(pod.terminating && { notReadySince: undefined }) }));
+      const pods = zone.pods.map((pod) => ({ ...pod, ...(isTerminating(pod) && { notReadySince: undefined }) }));
       return { ...zone, pods, scaling: { ...scaling, minTime, lastDownscale: downscales.get(zone.name) } };
     });
 }

@@ -6,7 +6,6 @@ import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts
 import assert from "node:assert/strict";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
 import { decideDownscale } from "../../../reconciler/budget/decide-downscale.ts";
-import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import { livingReservations, presentIn, type Reservation } from "../../../reconciler/budget/reservation.ts";
 import { holdDownscale, isAllowed } from "../../../reconciler/budget/verdict.ts";
 import type { Budget } from "../../../reconciler/budget/zpdb.ts";
@@ -92,7 +91,7 @@ export interface StoredGrants {
 /** Why the budget keeps a zone from shrinking. */
 export function denyShrink(
   { zone, replicas }: ScaleZone,
-  zones: readonly BudgetZone[],
+  zones: readonly ZoneWithPods[],
   { budget, reservations, now }: StoredGrants & { readonly now: number },
 ): Hold | undefined {
   const living = livingReservations(Object.fromEntries(reservations), presentIn(zones), now);
@@ -110,7 +109,7 @@ export function denyShrink(
 /** The pods of the batch that the budget lets go, one after the other; the rollout waits if there are none. */
 export function grantPods(
   decision: DeletePods,
-  zones: readonly BudgetZone[],
+  zones: readonly ZoneWithPods[],
   { budget, reservations, now }: StoredGrants & { readonly now: number },
 ): DeletePods["pods"] {
   const own = zones.find(({ uid }) => uid === decision.zone.uid) ?? assert.fail();
@@ -140,7 +139,7 @@ export function syncLagging(cluster: SmallCluster): boolean {
 /** When pods that are not ready begin to count differently, by time alone (§1.4a, §2.0). */
 export const momentsOf = (zones: readonly ZoneWithPods[]): number[] =>
   zones.flatMap(({ pods }) =>
-    pods.flatMap(({ ready, health: { since } }) =>
-      ready || since === undefined ? [] : [RECOVERY_MS, GIVEN_UP_MS].map((ms) => since + ms),
+    pods.flatMap(({ health: { state, since } }) =>
+      state === "ready" || since === undefined ? [] : [RECOVERY_MS, GIVEN_UP_MS].map((ms) => since + ms),
     ),
   );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { whyStopBatch, zonesToList, type BatchView } from "../../../reconciler/rollout/continue-batch.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { goneHealth } from "../../../reconciler/model/health.ts";
 
 /** Zone a loses pods while zones b and c wait; `changes` of a, b and c since. */
 function view(...changes: readonly ZoneTraits[]): BatchView {
@@ -76,7 +77,10 @@ describe("a batch of deletions", () => {
 
   it("takes a pod that is not ready although the maximum is unavailable: it is one of them", () => {
     const given = view({ statusReady: 1 });
-    assert.equal(whyStopBatch({ ...given, pod: { ...given.pod, ready: false } }), undefined);
+    assert.equal(
+      whyStopBatch({ ...given, pod: { ...given.pod, health: goneHealth(given.pod.health, undefined) } }),
+      undefined,
+    );
   });
 
   it("reads the pods of zones with more pods than replicas, unless the pod serves nothing", () => {

@@ -8,6 +8,7 @@ import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
 import { worldOf } from "../plan/builders.ts";
 import { crashing, decideAt, old, updated } from "./table.ts";
+import { goneHealth } from "../../../reconciler/model/health.ts";
 
 /** A Monday, two hours before the windows open. */
 const NOW = Date.parse("2026-06-01T00:00:00Z");
@@ -130,7 +131,10 @@ describe("a batch", () => {
   });
   it("goes on with a pod that is not ready", () => {
     const given = view(NOW, window(), window());
-    assert.equal(whyStopBatch({ ...given, pod: { ...given.pod, ready: false } }), undefined);
+    assert.equal(
+      whyStopBatch({ ...given, pod: { ...given.pod, health: goneHealth(given.pod.health, undefined) } }),
+      undefined,
+    );
   });
   it("goes on with a template that was taken back", () => {
     const given = view(NOW, { ...reverted, at: LAST }, { ...reverted, at: LAST });

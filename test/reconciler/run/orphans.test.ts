@@ -8,7 +8,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
 import { findOrphans } from "../../../reconciler/snapshot/gather.ts";
-import type { Labels } from "../../../reconciler/model/zone.ts";
+import type { Labels } from "../../../reconciler/model/label-selector.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
 import { zone } from "../builders.ts";

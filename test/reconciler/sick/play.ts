@@ -1,9 +1,10 @@
 /** Plays a sick group: what made it sick, the ticks that see it, and the user's cure. It judges each step. */
+import { isReady, isTerminating } from "../../../reconciler/model/health.ts";
 import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { budget as parse, PARTITIONS } from "../budget/builders.ts";
-import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
@@ -73,7 +74,7 @@ type SickEvent = SickGroup["events"][number];
 export interface Played {
   readonly end: "settled" | "waiting" | "moving";
   readonly holds: readonly Hold[];
-  readonly zones: readonly BudgetZone[];
+  readonly zones: readonly ZoneWithPods[];
   /** Zones that had pods that were not ready when the user's cure began. */
   readonly sickZones: number;
   /** Milliseconds from the cure. */
@@ -133,7 +134,7 @@ class Play {
     return granted.length > 0;
   }
 
-  private grant(decision: DeletePods, zones: readonly BudgetZone[]): DeletePods["pods"] {
+  private grant(decision: DeletePods, zones: readonly ZoneWithPods[]): DeletePods["pods"] {
     const { budget } = this.group;
     return budget
       ? grantPods(decision, zones, {
@@ -145,7 +146,7 @@ class Play {
   }
 
   /** A pod that works goes only while every other zone is well, and within the limit of its own. */
-  private judgeDeletion({ zone }: DeletePods, pods: DeletePods["pods"], zones: readonly BudgetZone[]): void {
+  private judgeDeletion({ zone }: DeletePods, pods: DeletePods["pods"], zones: readonly ZoneWithPods[]): void {
     const working = pods.filter(isWorking);
     if (working.length === 0) return;
     for (const other of zones)
@@ -161,11 +162,11 @@ class Play {
       this.blame(`${working.length} pods of ${zone.name} go, too many`);
   }
 
-  private judgeScale({ zone, replicas }: ScaleZone, zones: readonly BudgetZone[]): void {
+  private judgeScale({ zone, replicas }: ScaleZone, zones: readonly ZoneWithPods[]): void {
     const own = zones.find(({ uid }) => uid === zone.uid);
     if (!own?.pods.slice(replicas).some(isWorking)) return;
     const losing = zones.find(
-      (other) => other.uid !== zone.uid && other.pods.some((pod) => pod.terminating && pod.health.served),
+      (other) => other.uid !== zone.uid && other.pods.some((pod) => isTerminating(pod) && pod.health.served),
     );
     if (losing) this.blame(`${zone.name} shrinks while ${losing.name} loses pods`);
   }
@@ -246,15 +247,15 @@ class Play {
 
 const PAUSED = "grafana.com/rollout-paused";
 
-const isWorking = ({ health: { state } }: Pick<BudgetZone["pods"][number], "health">): boolean =>
+const isWorking = ({ health: { state } }: Pick<ZoneWithPods["pods"][number], "health">): boolean =>
   state === "ready" || state === "working";
 
 /** A pod of its ordinals is not ready or missing; one beyond them serves or has served. */
-function isDegraded({ pods, replicas }: BudgetZone): boolean {
+function isDegraded({ pods, replicas }: ZoneWithPods): boolean {
   const wanted = pods.filter(({ name }) => Number(name.split("-").at(-1)) < replicas);
   return (
     wanted.length < replicas ||
-    wanted.some(({ ready }) => !ready) ||
+    wanted.some((pod) => !isReady(pod)) ||
     pods.some((pod) => !wanted.includes(pod) && pod.health.served === true)
   );
 }
@@ -267,7 +268,7 @@ export function playSickGroup(group: SickGroup): Played {
   const { world } = play;
   for (const one of group.events) play.happen(one);
   const { cluster } = world;
-  const sickZones = cluster.zones().filter(({ pods }) => pods.some(({ ready }) => !ready)).length;
+  const sickZones = cluster.zones().filter(({ pods }) => pods.some((pod) => !isReady(pod))).length;
   const curedAt = cluster.now();
   play.cure();
   for (let quiet = 0; quiet < 3 && cluster.now() - curedAt < HORIZON;) {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { selectorText, type Labels } from "../../../reconciler/model/zone.ts";
+import { selectorText } from "../../../reconciler/model/zone.ts";
 import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
-import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
+import { type Labels, matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { planLists } from "../../../reconciler/snapshot/shared-lists.ts";
 import { labelSelector } from "../../emulator/selectors.ts";
 import { group } from "../builders.ts";
