@@ -6,6 +6,7 @@ import type { GroupState } from "../../../cli/decide/group-state.ts";
 import { RULES, type Denial } from "../../../reconciler/remedies/rules.ts";
 import { describeZone } from "../../../reconciler/group-status/zones.ts";
 import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
+import { goneHealth, readyHealth } from "../../../reconciler/model/health.ts";
 import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
 import { LAST } from "../../reconciler/builders.ts";
@@ -158,7 +159,7 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
     helps: /describe pod ingester-zone-b-1/,
   },
   PodTerminating: {
-    world: changePod(two({}), { terminating: true }),
+    world: changePod(two({}), { health: goneHealth(readyHealth(undefined), undefined) }),
     objects: ["ingester-zone-a-0"],
     helps: /try again once it is gone/,
   },

@@ -136,7 +136,7 @@ export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>
     withBudget([OUTDATED, { pods: {} }, {}], {
       maxUnavailable: 1,
       podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)",
-      crossZoneEvictionDelay: "1h",
+      crossZoneEvictionDelay: "24h",
     }),
   BudgetUnusable: () => withBudget([OUTDATED, {}, {}], { maxUnavailable: -1 }),
   GateWaiting: () => gated(),
