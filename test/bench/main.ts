@@ -9,19 +9,13 @@ import { buildAll } from "../../infra/build.ts";
 import { benchAgent } from "./agent.ts";
 import { benchChecks } from "./checks.ts";
 import { benchCli } from "./cli.ts";
-import { benchClient } from "./client.ts";
-import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
-import { benchFleet } from "./fleet.ts";
-import { benchLargeObjects } from "./large-objects.ts";
-import { benchLists } from "./lists.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
 import { renderPage, renderTable } from "./page.ts";
 import { benchFlags, benchRequests } from "./requests.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
-import { benchScaling } from "./scaling.ts";
 import { benchSettled } from "./settled.ts";
 import { benchStart } from "./start.ts";
 import { benchStarts } from "./starts.ts";
@@ -36,26 +30,20 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   nodes: benchNodeUpdates,
   agent: benchAgent,
   checks: benchChecks,
-  scaling: benchScaling,
   settled: benchSettled,
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,
-  "large-objects": benchLargeObjects,
-  client: benchClient,
-  lists: benchLists,
   webhooks: benchWebhooks,
   requests: benchRequests,
   flags: benchFlags,
   starts: benchStarts,
   evictions: benchEvictions,
   "status-page": benchStatusPage,
-  fleet: benchFleet,
-  compare: benchCompare,
 };
 
 /** Run only by their names: they take long, or need what few machines have. */
-const BY_NAME = new Set(["settled", "fleet", "compare"]);
+const BY_NAME = new Set(["settled"]);
 
 const root = join(import.meta.dirname, "../..");
 const named = process.argv.slice(2);

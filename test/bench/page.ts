@@ -33,11 +33,6 @@ The webhook server keeps \`--optimize-for-size --no-maglev\` and 1 MB for young 
 these flags and 74 without. Without them, or with more room for young objects, it holds 2 to 21 MB more, and a request costs a tenth less, about as much
 as two runs differ (a shorter one gave 0.68 to 0.84 with reviews of 3 kB, and 1.06 to 1.16 with 15 kB). Of the two aims, 75 MB after load is missed by
 4 MB, of which Node.js alone takes all but 7; 1.5 times the original's rate was not measured here, as that needs its binary.
-The API server's CPU is that of its process (or its own metric, where it runs elsewhere), less what it uses without us; in brackets relative to
-pages of 100 in the same rounds. Lists of pods ask for 500 a page: 2,500 cost the server no more or half as much,
-but the reconciler 35 to 65 MB more while it resyncs 15,000 pods of the embedded cluster.
-\`npm run bench -- fleet\` measures a whole fleet on a real control plane (FLEET_GROUPS, FLEET_PODS; see test/bench/fleet.ts), and
-\`ORIGINAL=/path npm run bench -- compare\` our webhook server beside the original's, or any with its flags and paths, in alternating rounds.
 A plain list reads the same pods by our own port, to its end, in a process with the default heap: in JSON as clients do by default, and in protobuf as
 the server does. Before the server read protobuf, an allowed eviction of 1,500 pods took 3.1 times the list in JSON.
 `;

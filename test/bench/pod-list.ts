@@ -64,12 +64,6 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** The same pod as PartialObjectMetadata, with the managedFields that every list includes. */
-export function podMetadataJson(ordinal: number): string {
-  const { metadata: whole } = JSON.parse(podJson(ordinal)) as { metadata: unknown };
-  return JSON.stringify({ metadata: whole });
-}
-
 const STAMP = "2026-01-02T03:04:05Z";
 const VOLUMES = ["config", "overrides", "runtime"];
 const CONDITIONS = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
