@@ -3,13 +3,18 @@
  */
 import type { Cluster } from "./kubernetes/cluster.ts";
 import { connectCluster } from "./kubernetes/connect-cluster.ts";
-import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";
+import {
+  type Configuration,
+  type ConfigurationOptions,
+  type Environment,
+  readConfiguration,
+  warnOfVariables,
+} from "./config/config.ts";
 import { type Connection, loadConnection } from "./kubernetes/connection.ts";
-import { createLog, type Log, stdout } from "./log.ts";
+import { type Log, createLog, stdout } from "./log.ts";
 import type { Machine } from "./machine.ts";
-import { createMetrics, type Metrics } from "./metrics/metrics.ts";
-import { createServerClock, type ServerClock } from "./server-clock.ts";
-import { warnOfVariables } from "./config/unknown-variables.ts";
+import { type Metrics, createMetrics } from "./metrics/metrics.ts";
+import { type ServerClock, createServerClock } from "./server-clock.ts";
 import { loadTracer } from "./tracing/load-tracer.ts";
 import type { Tracer } from "./tracing/tracer.ts";
 

@@ -3,13 +3,11 @@ import type * as z from "zod";
 import type { ConnectionSource } from "../kubernetes/connection.ts";
 import { parseGoDuration } from "../duration.ts";
 import { RolloutError } from "../errors.ts";
-import type { LogFormat, LogLevel } from "../log.ts";
+import type { Log, LogFormat, LogLevel } from "../log.ts";
 import type { Rate } from "../kubernetes/rate-limit.ts";
-import type { NodeUpdateConfiguration } from "./node-variables.ts";
-import { findUnknown, isServiceLink } from "./unknown-variables.ts";
-import type { CertificateConfiguration } from "./certificate-variables.ts";
-import type { Variable } from "./variable-schemas.ts";
 import { ENVIRONMENT, VARIABLE_ROWS, type VariableName } from "./variables.ts";
+import type { Variable } from "./variable-schemas.ts";
+import { countEdits } from "../edit-distance.ts";
 
 export interface Configuration {
   /** Our own namespace, which has the Lease. */
@@ -51,6 +49,26 @@ export interface WebhookSettings {
   readonly tlsPort: number;
   readonly port: number;
   readonly address: string | undefined;
+}
+
+export interface NodeUpdateConfiguration {
+  readonly enabled: boolean;
+  readonly namespace: string;
+  /** `maxConcurrent` of the policy that is created if there is none; `cron` is its window. */
+  readonly maxConcurrent: string;
+  readonly cron: string | undefined;
+  readonly ownNode: string | undefined;
+}
+
+export interface CertificateConfiguration {
+  /** False if another tool makes the certificate. */
+  readonly selfSigned: boolean;
+  readonly secretName: string;
+  readonly dnsNames: readonly string[];
+  readonly organization: string;
+  readonly validityMs: number;
+  /** Whether the CA bundle is injected into webhook configurations; only our own CA ever is. */
+  readonly inject: boolean;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -203,4 +221,73 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
       inject: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED && given.WEBHOOKS_UPDATE_CA_BUNDLE,
     },
   };
+}
+
+/** Prefixes that only we use: an unknown variable with one of them is refused. */
+const OWN_PREFIXES = [
+  "SERVER_TLS_",
+  "SERVER_CLUSTER_VALIDATION_",
+  "KUBERNETES_CLIENT_",
+  "PODS_CLIENT_",
+  "RECONCILE_",
+  "USE_ZONE_TRACKER",
+  "WEBHOOKS_UPDATE_",
+  "ZONE_TRACKER_",
+  "ZPDB_",
+];
+
+const NAMES = VARIABLE_ROWS.map(([name]) => name);
+const KNOWN = new Set(VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => [name, oldName]));
+
+/**
+ * The unknown names with a prefix of ours or the original's, each with the nearest known name of the same prefix, if
+ * any.
+ */
+export function findUnknown(
+  names: readonly string[],
+): { readonly name: string; readonly nearest: string | undefined }[] {
+  return names.flatMap((name) => {
+    const prefix = KNOWN.has(name) ? undefined : OWN_PREFIXES.find((prefix) => name.startsWith(prefix));
+    if (prefix === undefined) return [];
+    const alike = NAMES.filter((known) => known.startsWith(prefix));
+    const [nearest] = alike.toSorted((one, other) => countEdits(name, one) - countEdits(name, other));
+    return [{ name, nearest }];
+  });
+}
+
+/**
+ * The unknown names that are not refused but differ from a known name only by one or two letters after its first word.
+ */
+export function findMisspelt(env: Environment): { readonly name: string; readonly nearest: string }[] {
+  const others = Object.keys(env).filter((name) => env[name] && !KNOWN.has(name) && !isServiceLink(name, env));
+  return others.flatMap((name) => {
+    const nearest = NAMES.find((known) => firstWord(known) === firstWord(name) && countEdits(name, known) <= 2);
+    return nearest === undefined || findUnknown([name]).length > 0 ? [] : [{ name, nearest }];
+  });
+}
+
+/** Logs one warning with all variables that may be misspelt, if any, and one for each that has no effect any more. */
+export function warnOfVariables(env: Environment, log: Log): void {
+  const variables = findMisspelt(env);
+  if (variables.length > 0)
+    log.warn("an unknown variable has nearly the name of a known one: it has no effect", { variables });
+  for (const [variable, { hasNoEffect }] of VARIABLE_ROWS)
+    if (hasNoEffect && env[variable]) log.warn("this variable has no effect: remove it", { variable });
+}
+
+const firstWord = (name: string): string | undefined => name.split("_")[0];
+
+/**
+ * Kubernetes sets variables for the Services in a container's namespace: a Service named `server` sets SERVER_PORT to
+ * `tcp://10.0.0.1:8001`, which is not our port. Our manifests turn them off (enableServiceLinks); others may not.
+ * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ */
+const LINK =
+  /^(?<service>.+?)_(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|(?<port>PORT))$/;
+const ADDRESS = /^(?:tcp|udp|sctp):\/\//;
+
+/** True if Kubernetes set this variable: the Service's host variable exists as well, and the port is a URL. */
+function isServiceLink(name: string, env: Environment): boolean {
+  const { service, port } = LINK.exec(name)?.groups ?? {};
+  return env[`${service}_SERVICE_HOST`] !== undefined && (port === undefined || ADDRESS.test(env[name] ?? ""));
 }

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { parseGoDuration, parsePrometheusDuration } from "../duration.ts";
-import { LABEL, PORT } from "./agent-variables.ts";
+import { LABEL, PORT } from "./agent.ts";
 
 /** One environment variable: for the parser, the error messages and the documentation. */
 export interface Variable {

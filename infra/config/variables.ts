@@ -1,22 +1,86 @@
 /** The environment variables, one row each: for the parser, the error messages and the documentation. */
 import * as z from "zod";
-import { AGENT_VARIABLES } from "./agent-variables.ts";
-import { NODE_VARIABLES } from "./node-variables.ts";
-import { CERTIFICATE_VARIABLES } from "./certificate-variables.ts";
+import { AGENT_VARIABLES, LABEL } from "./agent.ts";
 import {
+  SUBDOMAIN,
+  type Variable,
   aboveZero,
+  dnsNames,
   duration,
   durationText,
   flag,
   hosts,
   namespaces,
   port,
-  SUBDOMAIN,
   text,
   url,
+  validity,
   wholeNumber,
-  type Variable,
 } from "./variable-schemas.ts";
+
+const NODE_VARIABLES = {
+  NODE_UPDATES: {
+    ...flag,
+    meaning: "Whether this installation updates the operating systems of nodes; one installation a cluster does",
+    default: "false",
+  },
+  NODE_UPDATES_NAMESPACE: {
+    schema: z.string().regex(LABEL),
+    meaning: "The namespace of the BottlerocketShadows and of the agents",
+    allowed: "the name of a namespace",
+    default: "brupop-bottlerocket-aws",
+  },
+  MAX_CONCURRENT_UPDATE: {
+    schema: z.string().regex(/^(?:\d{1,6}|(?:100|[1-9]?\d)%|unlimited)$/i),
+    meaning: "`maxConcurrent` of the NodeUpdatePolicy `default`, which is made if there is no policy",
+    allowed: "a whole number, a percentage or unlimited",
+    default: "1",
+  },
+  SCHEDULER_CRON_EXPRESSION: {
+    schema: text,
+    meaning: "The window of that policy, in UTC; always open when not set",
+    allowed: "a cron expression of six or seven fields",
+  },
+  APISERVER_SERVICE_PORT: AGENT_VARIABLES.APISERVER_SERVICE_PORT,
+  EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC: AGENT_VARIABLES.EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC,
+  MY_NODE_NAME: AGENT_VARIABLES.MY_NODE_NAME,
+} as const;
+
+const CERTIFICATE_VARIABLES = {
+  SERVER_TLS_SELF_SIGNED_CERT_ENABLED: {
+    ...flag,
+    meaning: "Whether Zonewise makes the certificate; with false you bring your own",
+    default: "true",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME: {
+    schema: z.string().regex(SUBDOMAIN),
+    meaning: "Name of the Secret with the certificate, its key and the CA",
+    allowed: "a DNS-1123 subdomain",
+    default: "rollout-operator-self-signed-certificate",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME: {
+    schema: dnsNames,
+    meaning: "The names that the certificate is for; when it is not set, rollout-operator.KUBERNETES_NAMESPACE.svc",
+    allowed: "DNS names separated by commas",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_ORG: {
+    schema: z.string().regex(/^[\x20-\x7e]{1,64}$/),
+    meaning: "The organization in the certificate",
+    allowed: "1 to 64 printable ASCII characters",
+    default: "Zonewise",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: {
+    schema: validity,
+    meaning: "Validity of a certificate; its successor is made after two thirds of it",
+    allowed: "a duration in Prometheus' grammar (365d, 12w, 36h), at least 1h and at most 100y",
+    default: "365d",
+  },
+  WEBHOOKS_UPDATE_CA_BUNDLE: {
+    ...flag,
+    meaning: "Whether the webhook configurations that are labelled for it get the CA",
+    default: "true",
+  },
+} as const satisfies Readonly<Record<string, Variable>>;
 
 export const VARIABLES = {
   KUBERNETES_NAMESPACE: AGENT_VARIABLES.KUBERNETES_NAMESPACE,

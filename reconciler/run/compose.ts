@@ -2,8 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Issue } from "../../infra/certs/act/revise.ts";
 import type { Clock } from "../../infra/clock.ts";
-import type { CertificateConfiguration } from "../../infra/config/certificate-variables.ts";
-import type { Environment } from "../../infra/config/config.ts";
+import type { CertificateConfiguration, Environment } from "../../infra/config/config.ts";
 import { limitLists } from "../../infra/kubernetes/limit-lists.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import type { Machine } from "../../infra/machine.ts";

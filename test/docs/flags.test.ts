@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { findUnknown } from "../../infra/config/unknown-variables.ts";
+import { findUnknown } from "../../infra/config/config.ts";
 import type { Variable } from "../../infra/config/variable-schemas.ts";
 import { VARIABLE_ROWS } from "../../infra/config/variables.ts";
 

@@ -1,13 +1,12 @@
 /** Runs the certificate job from the environment. */
 import { systemClock } from "../../clock.ts";
 import { connectCluster } from "../../kubernetes/connect-cluster.ts";
-import { type Environment, readConfiguration } from "../../config/config.ts";
+import { type Environment, readConfiguration, warnOfVariables } from "../../config/config.ts";
 import type { Cluster } from "../../kubernetes/cluster.ts";
 import { loadConnection } from "../../kubernetes/connection.ts";
-import { createLog, type Log, stdout } from "../../log.ts";
+import { type Log, createLog, stdout } from "../../log.ts";
 import type { Machine } from "../../machine.ts";
 import { createServerClock } from "../../server-clock.ts";
-import { warnOfVariables } from "../../config/unknown-variables.ts";
 import { generateCertificates } from "./generate.ts";
 import { type JobInput, runCertificateJob } from "./job.ts";
 

@@ -1,9 +1,8 @@
 /** Unknown variables: refused ones, and ones that only cause a warning. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readConfiguration } from "../../../infra/config/config.ts";
+import { findMisspelt, findUnknown, readConfiguration, warnOfVariables } from "../../../infra/config/config.ts";
 import { createLog } from "../../../infra/log.ts";
-import { findMisspelt, findUnknown, warnOfVariables } from "../../../infra/config/unknown-variables.ts";
 
 /** Variables from other programs' envFrom and injectors. */
 const OTHERS = [
