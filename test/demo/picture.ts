@@ -21,7 +21,7 @@ export interface Span {
 
 export type Line = readonly Span[];
 
-export interface PictureInput {
+interface PictureInput {
   readonly group: string;
   readonly zones: readonly ZoneWithPods[];
   readonly progress: Progress | undefined;

@@ -1,7 +1,7 @@
 /** The fixture of the emulator's own tests: a cluster without controllers, and a client. */
 import type { TestContext } from "node:test";
 import { connect } from "../cluster/conformance/client.ts";
-import type { Answer, Client, WatchEvent } from "../cluster/conformance/client.ts";
+import type { Answer } from "../cluster/conformance/client.ts";
 import { startEmulator } from "./index.ts";
 import type { EmulatorOptions } from "./index.ts";
 
@@ -27,22 +27,4 @@ export function configMap(
   labels: Record<string, string> = {},
 ): object {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels }, data };
-}
-
-/** Collects a watch's events until `isComplete` is true of them, or the watch ends. */
-export async function watchUntil(
-  client: Client,
-  path: string,
-  isComplete: (events: readonly WatchEvent[]) => boolean,
-): Promise<WatchEvent[]> {
-  const events: WatchEvent[] = [];
-  let done = (): void => {};
-  const reached = new Promise<void>((resolve) => (done = resolve));
-  const watch = await client.watch({ path }, (event) => {
-    events.push(event);
-    if (isComplete(events)) done();
-  });
-  await Promise.race([reached, watch.ended]);
-  watch.stop();
-  return events;
 }

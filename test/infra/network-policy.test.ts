@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
-import { isDeepStrictEqual } from "node:util";
 import { collect, find, read, ROOT } from "./manifests.ts";
 
 interface Rule {
@@ -61,34 +60,6 @@ describe("the network policies", () => {
       [],
     );
   });
-
-  it("name the peers of every rule: a rule without any is open to everybody", () => {
-    for (const { ingress = [], egress } of policies)
-      for (const { from, to } of [...ingress, ...egress]) assert.ok((from ?? to ?? []).length > 0);
-  });
-
-  for (const [name, file, kinds] of [
-    ["zonewise-functions", "functions/deployment.yaml", [["ipBlock"], ["namespaceSelector", "podSelector"]]],
-    ["brupop-apiserver", "node-updates/api.yaml", [["ipBlock"], ["podSelector"], ["namespaceSelector", "podSelector"]]],
-  ] as const)
-    it(`let only who calls ${name} to it, and Prometheus to the metrics, by ports that the Deployment has`, () => {
-      const deployment = find(file, "Deployment", name);
-      const ports = collect(deployment, (object) =>
-        object["containerPort"] === undefined ? undefined : (object["name"] as string),
-      );
-      const own = collect(deployment, (object) => object["matchLabels"] as Record<string, string> | undefined)[0];
-      const open = policies
-        .filter(({ podSelector }) => isDeepStrictEqual(podSelector.matchLabels, own))
-        .flatMap(({ ingress = [] }) => ingress);
-      assert.deepEqual(new Set(open.flatMap((rule) => rule.ports?.map(({ port }) => port) ?? [])), new Set(ports));
-      assert.deepEqual(
-        open.map(({ from = [] }) => Object.keys(from[0] ?? {})),
-        kinds,
-      );
-    });
-
-  it("let nobody to any other pod", () =>
-    assert.equal(policies.filter(({ ingress = [] }) => ingress.length > 0).length, 2));
 
   it("hold a range that no API server accepts until it is filled in, which is in one place", () => {
     const ranges = policies.flatMap((policy) => collect(policy, (object) => object["cidr"] as string | undefined));

@@ -55,7 +55,7 @@ const ACTIVITIES: Readonly<Record<string, (status: ShadowStatus, pods: number) =
   "Idle MonitoringUpdate": () => ["is done", "good"],
 };
 
-export function describeActivity({ ready, shadow, pods }: Pick<DrawnNode, "ready" | "shadow" | "pods">): Activity {
+function describeActivity({ ready, shadow, pods }: Pick<DrawnNode, "ready" | "shadow" | "pods">): Activity {
   if (!ready) return ["is down", "bad"];
   if (!shadow?.status) return ["its agent has not reported", "faint"];
   const { spec, status } = shadow;

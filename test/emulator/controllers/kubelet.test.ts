@@ -22,37 +22,6 @@ for (const { annotations, readyAfterMs } of TIMES)
     assert.match(String(get("a").status["podIP"]), /^10\.244\.\d+\.\d+$/);
   });
 
-test("a pod is Running and not Ready at first, and its conditions have the times of their changes", async () => {
-  const { store, clock, pod: get } = createCluster();
-  store.create("pods", pod("a", { "sim/ready-after-ms": "60000" }));
-  await clock.advance(1000);
-  assert.deepEqual(brief(get("a").status.conditions), [
-    "PodScheduled=True",
-    "Initialized=True",
-    "ContainersReady=False",
-    "Ready=False",
-  ]);
-  const before = get("a").status.conditions?.find(({ type }) => type === "Initialized")?.lastTransitionTime;
-  await clock.advance(60_000);
-  const [, initialized, , ready] = get("a").status.conditions ?? [];
-  assert.equal(initialized?.lastTransitionTime, before);
-  assert.equal(ready?.lastTransitionTime, "2026-01-01T00:01:00Z");
-});
-
-test("a pod becomes not ready as soon as its annotation says so, and ready again after its ready time", async () => {
-  const { store, clock, pod: get, annotate } = createCluster();
-  store.create("pods", pod("a"));
-  await clock.advance(1000);
-  annotate("a", { "sim/ready": "false" });
-  await clock.advance(2);
-  assert.equal(isReady(get("a")), false);
-  annotate("a", { "sim/ready": "true" });
-  await clock.advance(290);
-  assert.equal(isReady(get("a")), false);
-  await clock.advance(20);
-  assert.equal(isReady(get("a")), true);
-});
-
 test("a pod whose gate is closed is not ready, and its containers are", async () => {
   const { store, clock, pod: get, annotate } = createCluster();
   store.create("pods", pod("a"));
@@ -64,19 +33,6 @@ test("a pod whose gate is closed is not ready, and its containers are", async ()
     get("a").status.containerStatuses?.every(({ ready }) => ready),
     true,
   );
-});
-
-test("a crashing pod waits in CrashLoopBackOff and becomes ready when it no longer crashes", async () => {
-  const { store, clock, pod: get, annotate } = createCluster();
-  store.create("pods", pod("a", { "sim/crash": "true" }));
-  await clock.advance(1000);
-  const [container] = get("a").status.containerStatuses ?? [];
-  assert.equal(container?.state?.waiting?.reason, "CrashLoopBackOff");
-  assert.deepEqual([container?.["ready"], container?.["restartCount"], get("a").status.phase], [false, 3, "Running"]);
-  annotate("a", { "sim/crash": "false" });
-  await clock.advance(1000);
-  assert.equal(isReady(get("a")), true);
-  assert.equal(get("a").status.containerStatuses?.[0]?.restartCount, 3, "restarts are not forgotten");
 });
 
 test("a pod whose last container alone crashes is not ready, and the other one works", async () => {
@@ -124,45 +80,6 @@ test("an image of a registry that cannot exist is not pulled, again and again, u
   assert.equal(get("a").status.phase, "Running");
 });
 
-test("readiness gates delay Ready, not ContainersReady, until each condition is True", async () => {
-  const { store, clock, pod: get } = createCluster();
-  store.create("pods", pod("a", {}, { readinessGates: [{ conditionType: "example.com/open" }] }));
-  await clock.advance(1000);
-  assert.deepEqual(brief(get("a").status.conditions).slice(2), ["ContainersReady=True", "Ready=False"]);
-  gate(createGate("True"));
-  await clock.advance(5);
-  assert.deepEqual(brief(get("a").status.conditions).slice(2), [
-    "ContainersReady=True",
-    "Ready=True",
-    "example.com/open=True",
-  ]);
-  gate(createGate("False"));
-  await clock.advance(5);
-  assert.equal(isReady(get("a")), false);
-
-  function createGate(status: string): object[] {
-    return [
-      ...(get("a").status.conditions ?? []).filter(({ type }) => type !== "example.com/open"),
-      { type: "example.com/open", status },
-    ];
-  }
-  function gate(conditions: object[]): void {
-    store.update("pods", { ...get("a"), status: { ...get("a").status, conditions } });
-  }
-});
-
-test("a terminating pod stays ready until it is removed after its exit time", async () => {
-  const cluster = createCluster();
-  const { store, clock, pod: get, podNames } = cluster;
-  store.create("pods", pod("a", { "sim/exit-after-ms": "1000" }));
-  await clock.advance(1000);
-  store.remove("pods", "default", "a");
-  await clock.advance(990);
-  assert.equal(isReady(get("a")), true);
-  await clock.advance(20);
-  assert.deepEqual(podNames(), []);
-});
-
 test("no pod is bound to a cordoned node: it is bound to another, or stays Unschedulable until a node is uncordoned", async () => {
   const cluster = createCluster({ nodes: 2 });
   const { store, clock, pod: get } = cluster;
@@ -190,8 +107,4 @@ function cordon({ store }: Cluster, name: string, unschedulable: boolean): void 
   const node = store.get("nodes", undefined, name);
   assert.ok(node);
   store.update("nodes", { ...node, spec: { unschedulable } });
-}
-
-function brief(conditions: readonly { type: string; status: string }[] = []): string[] {
-  return conditions.map(({ type, status }) => `${type}=${status}`);
 }

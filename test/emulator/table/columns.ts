@@ -100,7 +100,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
 const STEP = /\.([^.[\]]+)|\[\?\(@\.(\w+)=="([^"]*)"\)\]/g;
 
 /** What a path such as `.spec.replicas` or `.status.conditions[?(@.type=="Ready")].status` leads to. */
-export function valueAt(object: unknown, path: string): unknown {
+function valueAt(object: unknown, path: string): unknown {
   let value = object;
   for (const [, key, field = "", wanted] of path.matchAll(STEP))
     value = key === undefined ? listOf(value).find((one) => dig(one, field) === wanted) : dig(value, key);
@@ -122,7 +122,7 @@ export function columnsOf({ resource, custom }: Served): readonly Column[] {
  * The age of an RFC 3339 time as kubectl prints it (duration.HumanDuration), up to hours; "<unknown>" without
  * a time.
  */
-export function ageOf(time: unknown, now: number): string {
+function ageOf(time: unknown, now: number): string {
   if (typeof time !== "string") return "<unknown>";
   // Timestamps have whole seconds, so a new object may seem to be from the future.
   const seconds = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));

@@ -14,7 +14,6 @@ afterEach(() => stage.close());
 
 const PODS = "/api/v1/namespaces/default/pods";
 const A = "ingester-zone-a-0";
-const B = "ingester-zone-b-0";
 
 /** Registered without conditions: the function decides by itself who asks. `whileAsked` runs before each answer. */
 async function guard(t: TestContext, whileAsked: () => void = () => {}) {
@@ -71,34 +70,12 @@ const isGoing = (name: string): boolean =>
   stage.emulator.store.get("pods", "default", name)?.metadata.deletionTimestamp !== undefined;
 
 describe("deletions of pods through the API server", () => {
-  it("two users who delete in two zones at once: one of the pods stays, and the refusal says what to do", async (t) => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    const { remove } = await guard(t);
-    const answers = await Promise.all([remove(A), remove(B)]);
-    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 429]);
-    assert.equal([A, B].filter(isGoing).length, 1);
-    const refused = answers.find(({ status }) => status === 429);
-    assert.match(
-      (refused?.body as { message: string }).message,
-      /denied the request: ingester-zone-\w-0 is not deleted: .*zonewise\/delete-by-hand=true$/,
-    );
-  });
-
   it("a dry run in the body of the deletion reserves nothing", async (t) => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { remove } = await guard(t);
     assert.equal((await remove(A, { dryRun: ["All"] })).status, 200);
     assert.deepEqual([reserved(stage), isGoing(A)], [{}, false]);
-  });
-
-  it("an eviction asks about no deletion", async (t) => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    const { asked, evict } = await guard(t);
-    assert.equal((await evict(A)).status, 201);
-    assert.deepEqual(asked, []);
   });
 
   it("a pod that is replaced while its deletion is judged keeps its successor from going unasked", async (t) => {
