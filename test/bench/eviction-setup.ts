@@ -22,7 +22,7 @@ const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
 const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
 
 /** The path in the manifest. */
-const PATH =
+export const PATH =
   (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
     ?.clientConfig.service.path ?? "";
 

@@ -9,7 +9,9 @@ import { buildAll } from "../../infra/build.ts";
 import { benchAgent } from "./agent.ts";
 import { benchChecks } from "./checks.ts";
 import { benchCli } from "./cli.ts";
+import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
+import { benchLargeObjects } from "./large-objects.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
 import { renderPage, renderTable } from "./page.ts";
@@ -34,16 +36,18 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,
+  "large-objects": benchLargeObjects,
   webhooks: benchWebhooks,
   requests: benchRequests,
   flags: benchFlags,
   starts: benchStarts,
   evictions: benchEvictions,
   "status-page": benchStatusPage,
+  compare: benchCompare,
 };
 
 /** Run only by their names: they take long, or need what few machines have. */
-const BY_NAME = new Set(["settled"]);
+const BY_NAME = new Set(["settled", "compare"]);
 
 const root = join(import.meta.dirname, "../..");
 const named = process.argv.slice(2);

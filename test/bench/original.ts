@@ -2,6 +2,9 @@
 import { accessSync, constants, readFileSync } from "node:fs";
 import type { Program } from "./review-server.ts";
 
+/** The path of its eviction webhook. */
+export const EVICTION_PATH = process.env["ORIGINAL_EVICTION_PATH"] ?? "/admission/pod-eviction";
+
 const FLAGS_PAGE = new URL("../../docs/flags.md", import.meta.url);
 
 /** The same for both: no limit of requests that the other has not, and few log lines. */
@@ -33,7 +36,7 @@ export function readOriginal({ ORIGINAL: command, ORIGINAL_FLAGS: more = "" }: N
 }
 
 /** The flag of each variable, by docs/flags.md: it has the same words. Throws for a variable without one. */
-function flagsOf(variables: Readonly<Record<string, string>>): string[] {
+export function flagsOf(variables: Readonly<Record<string, string>>): string[] {
   const text = readFileSync(FLAGS_PAGE, "utf8");
   const flags = new Map([...text.matchAll(/^\| `-([\w.-]+)` \|/gm)].map(([, flag = ""]) => [wordsOf(flag), flag]));
   return Object.entries(variables).map(([name, value]) => {

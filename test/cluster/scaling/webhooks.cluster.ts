@@ -9,6 +9,7 @@ import { startPodServer } from "../stage/pods.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
 import { recordTimeline } from "../stage/timeline.ts";
 import { openWebhookStage, startReconcilerOf } from "../downscale/webhook-stage.ts";
+import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
 const NAMES = ["zone-a", "zone-b", "zone-c"];
@@ -86,5 +87,74 @@ test("a mirrored downscale goes through the delay, the time between zones and th
     NAMES.map((name) => `POST ${name}-2`),
   );
   for (const name of NAMES) assert.ok((await stage.get(name)).metadata?.annotations?.["grafana.com/last-downscale"]);
+  assert.equal(await reconciler.end(), 0);
+});
+
+test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min-time then holds the other zone, and the annotation follows", async (t) => {
+  const stage = await openWebhookStage(t);
+  const { admin, namespace } = stage;
+  const timeline = await recordTimeline(admin, namespace);
+  t.after(() => timeline.stop());
+  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+  const annotations = {
+    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-path": "prepare-downscale",
+  };
+  const labels = { "grafana.com/prepare-downscale": "true", "grafana.com/min-time-between-zones-downscale": "12h" };
+  const zones = ["zone-a", "zone-b"];
+  for (const name of zones) await admin.call("POST", sets, buildZone({ group: "ingester", name, annotations, labels }));
+  const isReady = (name: string, replicas: number): boolean => {
+    const { metadata, spec, status } = timeline.statefulSets.get(name) ?? {};
+    const counts = [spec?.replicas, status?.replicas, status?.readyReplicas, status?.updatedReplicas];
+    const isRecorded = status?.currentRevision === status?.updateRevision;
+    return (
+      isRecorded && status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas)
+    );
+  };
+  await timeline.until("all ready", () => zones.every((name) => isReady(name, 3)));
+
+  /** Scales as the HorizontalPodAutoscaler does: GET, then PUT the result with other replicas. */
+  const put = async (name: string, replicas: number): Promise<unknown> => {
+    const scale = await admin.call<{ metadata: { resourceVersion: string }; spec: object }>(
+      "GET",
+      `${sets}/${name}/scale`,
+    );
+    assert.ok(scale.metadata.resourceVersion);
+    return await admin.call("PUT", `${sets}/${name}/scale`, { ...scale, spec: { replicas } });
+  };
+  const held = /zone-a was downscaled at .* and is labelled to wait 12h0m0s/;
+  await put("zone-a", 2);
+  assert.deepEqual(stage.podRequests, ["POST zone-a-2"]);
+  await timeline.until("zone-a has 2 pods", () => isReady("zone-a", 2));
+  await assert.rejects(put("zone-b", 2), held);
+
+  const reconciler = await startReconcilerOf(t, stage);
+  const last = (name: string): string | undefined =>
+    timeline.statefulSets.get(name)?.metadata?.annotations?.["grafana.com/last-downscale"];
+  await timeline.until("the annotation follows", () => last("zone-a") !== undefined);
+  // While the reconciler records a downscale it holds the group's Lease, and the webhook refuses any other one.
+  const busy = /zone-a is already in process of updating replicas/;
+  const refused = { message: "" };
+  await until("zone-b waits for the time between zones", async () => {
+    await assert.rejects(put("zone-b", 2), (error: Error) => {
+      refused.message = error.message;
+      return true;
+    });
+    return !busy.test(refused.message);
+  });
+  assert.match(refused.message, held);
+
+  // A downscale that is admitted, but conflicts with a change during the preparation of its pod, never
+  // happens.
+  stage.podRequests.length = 0;
+  stage.podResponse = async (method) => {
+    if (method === "POST") await admin.call("PATCH", `${sets}/zone-a`, { spec: { minReadySeconds: 1 } });
+    return 200;
+  };
+  await assert.rejects(put("zone-a", 1), /409/);
+  assert.equal(stage.podRequests[0], "POST zone-a-1");
+  await until("the preparation is cancelled", () => stage.podRequests.includes("DELETE zone-a-1"));
+  // A DELETE whose answer was late is sent again.
+  assert.deepEqual([...new Set(stage.podRequests)], ["POST zone-a-1", "DELETE zone-a-1"], reconciler.output());
   assert.equal(await reconciler.end(), 0);
 });

@@ -1,0 +1,146 @@
+/**
+ * Our webhook server beside the original's, as ORIGINAL names it, in alternating rounds on one machine: no-downscale,
+ * evictions under budgets of 30 and 900 pods, and memory. KUBECONFIG names a real control plane without a
+ * kube-controller-manager and kubelets.
+ *
+ *   ORIGINAL=/path/to/rollout-operator npm run bench -- compare
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectAdmin } from "../cluster/stage/client.ts";
+import { askFor } from "./eviction-load.ts";
+import { PATH } from "./eviction-setup.ts";
+import { createGroup, prepare, writePodStatus, zonesOf } from "./plane-groups.ts";
+import { EVICTION_PATH, readOriginal } from "./original.ts";
+import { readResidentMb } from "./peak.ts";
+import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { reviewRequest, sendLoad } from "./review-load.ts";
+import { prepareServers, type ReviewServer } from "./review-server.ts";
+import { type Bench, type BenchEnvironment, median, type Row } from "./row.ts";
+
+const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
+const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 4);
+const CONNECTIONS = 8;
+/** Of each size, in each round. */
+const REQUESTS = 3000;
+/** Until a server has given back what its start needed. */
+const SETTLE_MS = 3000;
+/** Reviews of 3 and of 15 kB, by their variables. */
+const SIZES = [
+  { kb: 3, request: reviewRequest(3) },
+  { kb: 15, request: reviewRequest(33) },
+];
+/** Pods of the three zones of a group. */
+const PODS = [30, 900];
+const NAMES = ["ours", "original"] as const;
+
+interface Rival extends ReviewServer {
+  readonly name: (typeof NAMES)[number];
+  /** Of its eviction webhook. */
+  readonly path: string;
+}
+
+/** Requests a second of one server. */
+type Play = (rival: Rival) => Promise<number>;
+
+export const benchCompare: Bench = async (environment) => {
+  const original = readOriginal(process.env);
+  const { KUBECONFIG: kubeconfig } = process.env;
+  if (!kubeconfig) throw new Error("KUBECONFIG is not set: it names the control plane that both servers ask");
+  await createPods(kubeconfig);
+  const startServer = await prepareServers(environment.scratch, await readFile(kubeconfig, "utf8"));
+  const args = [...NODE_ARGS, ...SERVER_ARGS, join(environment.dist, "functions/serve.js")];
+  const first = SIZES[0]?.request ?? "";
+  const rivals: Rival[] = [];
+  try {
+    rivals.push({ name: "ours", path: PATH, ...(await startServer(args, first)) });
+    rivals.push({ name: "original", path: EVICTION_PATH, ...(await startServer(original, first)) });
+    return await compare(rivals, environment);
+  } finally {
+    await Promise.all(rivals.map(({ end }) => end()));
+  }
+};
+
+/** Groups of their own for each server: what one reserves does not wake the other. */
+async function createPods(kubeconfig: string): Promise<void> {
+  const admin = await connectAdmin(kubeconfig);
+  try {
+    await prepare(admin);
+    const groups = NAMES.flatMap((name) => PODS.map((pods) => ({ name, pods })));
+    for (const { name, pods } of groups)
+      for (const state of ["free", "blocked"]) {
+        const group = groupOf(name, state, pods);
+        await createGroup(admin, group, pods / 3);
+        if (state === "blocked") await writePodStatus(admin, `${zonesOf(group).at(-1)}-${pods / 3 - 1}`, false);
+      }
+  } finally {
+    admin.close();
+  }
+}
+
+const groupOf = (name: string, state: string, pods: number): string => `${name}-${state}-${pods}`;
+
+async function compare(rivals: readonly Rival[], { scratch }: BenchEnvironment): Promise<Row[]> {
+  await sleep(SETTLE_MS);
+  const rows = [memoryRow("idle", rivals)];
+  for (const { kb, request } of SIZES) {
+    const play: Play = async ({ target }) =>
+      (await sendLoad(target, { request, count: REQUESTS, connections: CONNECTIONS })).perSecond;
+    rows.push(await alternate(`no-downscale, reviews of ${kb} kB`, rivals, play));
+  }
+  rows.push(memoryRow("after no-downscale", rivals));
+  for (const pods of PODS) {
+    for (const state of ["free", "blocked"]) {
+      const play: Play = (rival) => evict(rival, { state, pods, scratch });
+      rows.push(
+        await alternate(
+          `evictions under a budget of ${pods} pods, ${state === "free" ? "allowed" : "denied"}`,
+          rivals,
+          play,
+        ),
+      );
+    }
+    rows.push(memoryRow(`after evictions at ${pods} pods`, rivals));
+  }
+  return rows;
+}
+
+async function evict(
+  { name, path, target: { port } }: Rival,
+  { state, pods, scratch }: { readonly state: string; readonly pods: number; readonly scratch: string },
+): Promise<number> {
+  const [zone = ""] = zonesOf(groupOf(name, state, pods));
+  const names = Array.from({ length: pods / 3 }, (_, ordinal) => `${zone}-${ordinal}`);
+  const { perSecond, allowed, answers } = await askFor(names, { port, path, scratch }, CONNECTIONS, SECONDS);
+  if (allowed !== (state === "free" ? answers : 0))
+    throw new Error(`${name} allowed ${allowed} of ${answers} evictions of ${zone}`);
+  return perSecond;
+}
+
+/** A round to warm up, then rounds that each begin with the other server. */
+async function alternate(what: string, rivals: readonly Rival[], play: Play): Promise<Row> {
+  const rates = rivals.map((): number[] => []);
+  for (const rival of rivals) await play(rival);
+  for (let round = 0; round < ROUNDS; round++)
+    for (let turn = 0; turn < rivals.length; turn++) {
+      const at = (turn + round) % rivals.length;
+      const rival = rivals[at];
+      if (rival) rates[at]?.push(await play(rival));
+    }
+  const [ours = [], original = []] = rates;
+  const ratios = ours.map((rate, round) => rate / (original[round] ?? Number.NaN)).toSorted((a, b) => a - b);
+  const range = `${ratios[0]?.toFixed(2)} to ${ratios.at(-1)?.toFixed(2)}`;
+  return {
+    what: `compared: ${what}`,
+    figure: `ours ${median(ours).toFixed(0)}/s, original ${median(original).toFixed(0)}/s: ${median(ratios).toFixed(2)} times (${range})`,
+  };
+}
+
+function memoryRow(when: string, rivals: readonly Rival[]): Row {
+  const [ours = Number.NaN, original = Number.NaN] = rivals.map(({ pid }) => readResidentMb(pid));
+  return {
+    what: `compared: memory, ${when}`,
+    figure: `ours ${ours.toFixed(0)} MB, original ${original.toFixed(0)} MB: ${(ours / original).toFixed(2)} times`,
+  };
+}

@@ -1,0 +1,216 @@
+/**
+ * Peak memory of the bundled processes where one tenant has as many objects as a namespace may well have, each with
+ * annotations of the greatest size that Kubernetes allows.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import https from "node:https";
+import http from "node:http";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { parse } from "yaml";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
+import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
+import { type Emulator, startEmulator } from "../emulator/index.ts";
+import type { KubeObject } from "../emulator/store.ts";
+import { PATH } from "./eviction-setup.ts";
+import { freePort } from "../loopback.ts";
+import { readPeakMb } from "./peak.ts";
+import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { atMost, type Bench, type BenchEnvironment, type Row } from "./row.ts";
+
+/** Far below the limit in the manifests, 256 MiB. */
+const AIM_MB = 180;
+const SETS = 500;
+/** Of each other kind that a tenant may create. */
+const OTHERS = 100;
+const TICKS = 3;
+const REVIEWS = 2;
+/** The API server's limit for all annotations of an object. */
+const ANNOTATION_BYTES = 256 * 1024 - 100;
+const GROUP = "tenant";
+const labels = { "rollout-group": GROUP };
+
+export const benchLargeObjects: Bench = async (environment) => {
+  const emulator = await startEmulator();
+  try {
+    fill(emulator, environment.root);
+    const kubeconfig = join(environment.scratch, "large-objects-kubeconfig");
+    await emulator.writeKubeconfig(kubeconfig);
+    const row = (process: string, peakMb: number): Row => ({
+      what: `peak memory of ${process}, ${SETS} StatefulSets and ${OTHERS} of each other kind with annotations of 256 KiB`,
+      figure: `${peakMb.toFixed(0)} MB`,
+      aim: atMost(AIM_MB, " MB", peakMb),
+    });
+    return [
+      row("the reconciler", await measureReconciler(environment, kubeconfig)),
+      row("the functions", await measureFunctions(environment, kubeconfig)),
+      row("the status page", await measureStatusPage(environment, kubeconfig)),
+    ];
+  } finally {
+    await emulator.stop();
+  }
+};
+
+function fill({ store }: Emulator, root: string): void {
+  for (const name of ["zoneawarepoddisruptionbudgets", "rolloutgates", "rolloutgroups", "phasedrollouts"]) {
+    const text = readFileSync(join(root, `infra/manifests/crds/${name}.yaml`), "utf8");
+    store.create("customresourcedefinitions.apiextensions.k8s.io", parse(text) as KubeObject);
+  }
+  const metadata = (name: string, i: number, annotation = "note") => ({
+    name,
+    namespace: "default",
+    labels,
+    // Another text each: equal ones could be kept once.
+    annotations: { [annotation]: String(i).padEnd(ANNOTATION_BYTES - annotation.length, `${i}-`) },
+  });
+  // One of ours is read: the part that is remembered must not keep the whole.
+  const sets = (i: number) => buildSet(metadata(`zone-${i}`, i, ANNOTATIONS.downscaleLeader), i === 0 ? 1 : 0);
+  for (let i = 0; i < SETS; i++) store.create("statefulsets.apps", sets(i));
+  const budget = { maxUnavailable: 1, selector: { matchLabels: labels } };
+  const check = { name: "errors", query: { url: "http://127.0.0.1:9090", expr: "vector(0)" }, successWhen: "NoData" };
+  for (let i = 0; i < OTHERS; i++) {
+    const other = { matchLabels: { other: `o${i}` } };
+    store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {
+      apiVersion: "rollout-operator.grafana.com/v1",
+      kind: "ZoneAwarePodDisruptionBudget",
+      metadata: metadata(`budget-${i}`, i),
+      spec: i === 0 ? budget : { ...budget, selector: other },
+    });
+    store.create("rolloutgates.zonewise.dev", {
+      apiVersion: "zonewise.dev/v1",
+      kind: "RolloutGate",
+      metadata: metadata(`gate-${i}`, i, RETRY_ANNOTATION),
+      spec: { group: `none-${i}`, when: ["BetweenZones"], checks: [check] },
+    });
+    store.create("rolloutgroups.zonewise.dev", {
+      apiVersion: "zonewise.dev/v1",
+      kind: "RolloutGroup",
+      metadata: metadata(`group-${i}`, i),
+      spec: {},
+    });
+    store.create("phasedrollouts.sts.plus", {
+      apiVersion: "sts.plus/v1alpha1",
+      kind: "PhasedRollout",
+      metadata: metadata(`phased-${i}`, i),
+      spec: { targetRef: `none-${i}` },
+    });
+  }
+}
+
+function buildSet(metadata: { readonly name: string; readonly namespace: string }, replicas: number) {
+  const spec = { containers: [{ name: "app", image: "app:1" }] };
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata,
+    spec: {
+      serviceName: metadata.name,
+      replicas,
+      updateStrategy: { type: "OnDelete" },
+      selector: { matchLabels: { name: metadata.name } },
+      template: { metadata: { labels: { name: metadata.name, ...labels } }, spec },
+    },
+  };
+}
+
+/** A process of ours, which the next line of its log that has the text lets go on. */
+function start(script: readonly string[], env: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [...NODE_ARGS, ...script], {
+    env: { ...process.env, ...MALLOC_ENV, KUBERNETES_NAMESPACE: "default", SERVER_ADDRESS: "127.0.0.1", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const logged = async (text: string): Promise<void> => {
+    for (;;) {
+      const { value, done } = await lines.next();
+      if (done) throw new Error(`${script.join(" ")} ended without ${text}`);
+      if (value.includes(text)) return;
+    }
+  };
+  return { child, logged };
+}
+
+async function end(child: ChildProcess): Promise<number> {
+  const peakMb = readPeakMb(child.pid);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  return peakMb;
+}
+
+async function measureReconciler({ dist }: BenchEnvironment, kubeconfig: string): Promise<number> {
+  const env = { KUBECONFIG: kubeconfig, RECONCILE_INTERVAL: "1s" };
+  const { child, logged } = start([join(dist, "reconciler/main.js")], env);
+  for (let tick = 0; tick < TICKS; tick++) await logged('"msg":"tick"');
+  return await end(child);
+}
+
+async function measureFunctions({ dist, scratch }: BenchEnvironment, kubeconfig: string): Promise<number> {
+  const name = "zonewise.default.svc";
+  const tls = await generateCertificates({ dnsNames: [name], organization: "bench", validityDays: 1, now: new Date() });
+  const files = { crt: join(scratch, "large-objects.crt"), key: join(scratch, "large-objects.key") };
+  await writeFile(files.crt, tls.certPem);
+  await writeFile(files.key, tls.keyPem);
+  const [port, metricsPort] = [await freePort(), await freePort()];
+  const { child, logged } = start([...SERVER_ARGS, join(dist, "functions/serve.js")], {
+    KUBECONFIG: kubeconfig,
+    SERVER_TLS_CERT_FILE: files.crt,
+    SERVER_TLS_KEY_FILE: files.key,
+    SERVER_TLS_PORT: String(port),
+    SERVER_PORT: String(metricsPort),
+  });
+  await logged('"what":"webhooks"');
+  for (let review = 0; review < REVIEWS; review++)
+    await Promise.all([
+      post({ host: "127.0.0.1", servername: name, port, ca: tls.caPem, path: `${PATH}?timeout=30s` }),
+      read(`http://127.0.0.1:${metricsPort}/metrics`),
+    ]);
+  return await end(child);
+}
+
+async function measureStatusPage({ dist }: BenchEnvironment, kubeconfig: string): Promise<number> {
+  const port = await freePort();
+  const script = ["--optimize-for-size", "--no-maglev", join(dist, "functions/status/main.js")];
+  const { child, logged } = start(script, { KUBECONFIG: kubeconfig, SERVER_PORT: String(port) });
+  await logged('"what":"status page"');
+  for (let view = 0; view < REVIEWS; view++) await read(`http://127.0.0.1:${port}/`);
+  return await end(child);
+}
+
+async function read(url: string): Promise<void> {
+  const [answer] = (await once(http.get(url), "response")) as [http.IncomingMessage];
+  await finish(answer, url);
+}
+
+async function post(options: https.RequestOptions): Promise<void> {
+  const request = https.request({ ...options, method: "POST", headers: { "content-type": "application/json" } });
+  request.end(EVICTION);
+  const [answer] = (await once(request, "response")) as [http.IncomingMessage];
+  await finish(answer, String(options.path));
+}
+
+async function finish(answer: http.IncomingMessage, what: string): Promise<void> {
+  let text = "";
+  for await (const chunk of answer) text += String(chunk);
+  if (answer.statusCode !== 200) throw new Error(`${what} answered ${answer.statusCode}`);
+}
+
+const EVICTION = JSON.stringify({
+  apiVersion: "admission.k8s.io/v1",
+  kind: "AdmissionReview",
+  request: {
+    uid: "large-objects",
+    operation: "CREATE",
+    kind: { group: "policy", version: "v1", kind: "Eviction" },
+    resource: { group: "", version: "v1", resource: "pods" },
+    subResource: "eviction",
+    namespace: "default",
+    name: "zone-0-0",
+    dryRun: false,
+    object: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "zone-0-0", namespace: "default" } },
+    oldObject: null,
+  },
+});
