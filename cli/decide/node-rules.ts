@@ -77,7 +77,7 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
   NodeNotReady: { rule: "the node is Ready", remedy: ({ node }) => `kubectl describe node ${node}` },
   OtherZoneFirst: {
     rule: "the nodes of the zone under way are finished first",
-    remedy: (context) => `wait, or set spec.zonesInOrder to false: ${editPolicy(context)}`,
+    remedy: wait,
   },
   UnhealthyPods: {
     rule: "the pods of the node are healthy",
@@ -92,9 +92,8 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
     remedy: (context) => `make the pods ready that its budgets count: zonewise drain-order ${context.node}`,
   },
   NoPlaceForPods: {
-    rule: "another node of its zone takes pods, or all pods of the node may be away at once",
-    remedy: () =>
-      "get another node of the zone Ready and uncordoned, raise maxUnavailable of the budget, or set spec.drain.onTimeout to Reboot",
+    rule: "another node of its zone takes pods, or no two pods of the node stand under one budget",
+    remedy: () => "get another node of the zone Ready and uncordoned, or set spec.drain.onTimeout to Reboot",
   },
 };
 

@@ -2,24 +2,25 @@
  * Judges whether the drain of a node may begin (§17.12). Where a pod can go is the scheduler's business: what it cannot
  * place, the time limit of the drain ends. Three things are asked:
  *
- *   1. the budgets of its pods would let each of them go now, by the same decision as every disruption
+ *   1. the budgets of its pods would let each of them go now, by the same decision as every disruption, and no rollout
+ *      concerns another zone than the one that has pods here
  *   2. another node takes pods
- *   3. a node of its topology zone stays for its pods, or all of them may be away at once
- *
- * Only obstacles outside the node count for 1: its own pods leave in turn, and each comes up elsewhere before the next
- * one of its budget goes.
+ *   3. a node of its topology zone stays for its pods, or no two of them stand under one budget
  */
-import type { Pod } from "../model/pod.ts";
-import type { ZoneWithPods } from "../model/zone.ts";
 import { decideEviction } from "../budget/decide-eviction.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import { findBudget, type StoredBudget } from "../budget/scope.ts";
 import { isAllowed } from "../budget/verdict.ts";
-import { goneHealth, isReady, readyHealth } from "../model/health.ts";
+import { LABELS } from "../model/annotations.ts";
+import { isReady } from "../model/health.ts";
 import { type LabelSelector, matchesSelector } from "../model/label-selector.ts";
 import { listSome } from "../model/list-some.ts";
+import { groupBy } from "../model/order.ts";
+import { describeOrphans } from "../model/orphans.ts";
+import { isHealthy } from "../model/readiness.ts";
+import { groupKey, isSettledByStatus, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import type { UpdateNode } from "./node.ts";
-import { isOver, needsPlace, type NodePod } from "./node-pod.ts";
+import { needsPlace, type NodePod } from "./node-pod.ts";
 import type { GoingNode, NodeReading, PolicySnapshot, Skip } from "./snapshot.ts";
 import { type Phase, PHASES } from "./state-machine.ts";
 
@@ -50,8 +51,109 @@ export interface DrainFacts {
   readonly coreBudgets: readonly CoreBudget[];
 }
 
-/** At most as many pods are named. */
+/** At most as many pods or nodes are named. */
 const MAX_NAMED = 3;
+
+/** Why the drain would be blocked now: the first pods that would stay, and what keeps them. Undefined if none is. */
+export function whyNotDrainable(facts: DrainFacts): string | undefined {
+  const blocked = facts.pods.flatMap((pod) => {
+    const why = pod.evictable ? (blockedByZones(pod, facts) ?? blockedByCore(pod, facts)) : undefined;
+    return why === undefined ? [] : [`${nameOf(pod)}: ${why}`];
+  });
+  return blocked.length === 0 ? undefined : listSome(blocked, "; ", MAX_NAMED);
+}
+
+function blockedByZones(pod: NodePod, facts: DrainFacts): string | undefined {
+  const budget = zoneBudgetOf(pod, facts);
+  if ("reason" in budget) return isAllowed(budget) ? undefined : budget.message;
+  const covered = facts.covered.get(budget.uid);
+  if (!covered) return `what zone-aware budget ${budget.name} covers is not known`;
+  const verdict = decideEviction({ now: facts.now, pod, budget, ...covered });
+  return isAllowed(verdict) ? undefined : verdict.message;
+}
+
+function zoneBudgetOf(pod: NodePod, { budgets }: DrainFacts): ReturnType<typeof findBudget> {
+  const inNamespace = budgets.filter(({ ref }) => ref.namespace === pod.namespace);
+  return findBudget(pod, inNamespace, { uid: pod.uid });
+}
+
+/** A pod that is not ready may go whatever its PodDisruptionBudget allows. */
+function blockedByCore(pod: NodePod, facts: DrainFacts): string | undefined {
+  const found = coreBudgetsOf(pod, facts);
+  const [only] = found;
+  if (!isReady(pod) || !only) return undefined;
+  if (found.length > 1) return `several PodDisruptionBudgets select it: ${found.map(({ name }) => name).join(", ")}`;
+  return only.disruptionsAllowed > 0 ? undefined : `PodDisruptionBudget ${only.name} allows no disruption now`;
+}
+
+const coreBudgetsOf = (pod: NodePod, { coreBudgets }: DrainFacts): readonly CoreBudget[] =>
+  coreBudgets.filter(({ namespace, selector }) => pod.namespace === namespace && matchesSelector(selector, pod.labels));
+
+const nameOf = ({ namespace, name }: NodePod): string => `${namespace}/${name}`;
+
+/**
+ * Which pods of the node stand under one budget: the second would wait for the successor of the first, which may have
+ * no place before the node is back. Undefined if there are none. The pods of a Deployment can come up in any zone.
+ */
+export function whyOneByOne(facts: DrainFacts): string | undefined {
+  const bound = facts.pods.filter((pod) => needsPlace(pod) && pod.controller?.kind !== "ReplicaSet");
+  const under = new Map<string, NodePod>();
+  for (const pod of bound)
+    for (const budget of budgetNames(pod, facts)) {
+      const first = under.get(budget);
+      if (first) return `${nameOf(pod)} would wait for ${nameOf(first)}, which stands under ${budget} as well`;
+      under.set(budget, pod);
+    }
+  return undefined;
+}
+
+function budgetNames(pod: NodePod, facts: DrainFacts): string[] {
+  const budget = zoneBudgetOf(pod, facts);
+  const own = "reason" in budget ? [] : [`zone-aware budget ${pod.namespace}/${budget.name}`];
+  return [...own, ...coreBudgetsOf(pod, facts).map(({ name }) => `PodDisruptionBudget ${pod.namespace}/${name}`)];
+}
+
+/** The zones of a group that have pods here; pods that a StatefulSet has left behind are of the zone of its name. */
+const zonesHere = (pods: readonly NodePod[], zones: readonly Zone[]): readonly Zone[] =>
+  zones.filter(({ uid, name, namespace }) =>
+    pods.some((pod) => pod.owner === uid || (pod.madeBy === name && pod.namespace === namespace)),
+  );
+
+/** True if the group, or a StatefulSet that it has lost, may have pods here. */
+export function mayHavePodsHere(pods: readonly NodePod[], zones: readonly Zone[]): boolean {
+  const [first] = zones;
+  const isNamed = ({ namespace, labels }: NodePod): boolean =>
+    namespace === first?.namespace && labels[LABELS.rolloutGroup] === first.group;
+  return pods.some((pod) => pod.madeBy !== undefined && isNamed(pod)) || zonesHere(pods, zones).length > 0;
+}
+
+/**
+ * Names the first group whose rollout concerns another zone than the one that has pods here, or of which another zone
+ * has lost its StatefulSet and lacks pods: the drain would disrupt a second zone. Undefined if there is none. `orphans`
+ * are the orphaned zones by group.
+ */
+export function whyHeldByRollout(
+  pods: readonly NodePod[],
+  zones: readonly Zone[],
+  orphans: ReadonlyMap<string, readonly ZoneWithPods[]>,
+): string | undefined {
+  for (const [key, group] of groupBy(zones, groupKey)) {
+    const left = orphans.get(key) ?? [];
+    const here = zonesHere(pods, [...group, ...left]);
+    const besides = ({ name }: Zone): Zone | undefined => here.find((zone) => zone.name !== name);
+    for (const zone of group) {
+      const own = besides(zone);
+      if (own && !isSettledByStatus(zone))
+        return `group ${key} is rolling out zone ${zone.name}, and zone ${own.name} has pods here`;
+    }
+    for (const zone of left) {
+      const own = besides(zone);
+      if (own && !isHealthy(zone))
+        return `zone ${own.name} has pods here, and group ${key} waits for ${describeOrphans(zone)}`;
+    }
+  }
+  return undefined;
+}
 
 /**
  * True if `other` takes pods of `node`, as far as the Node objects show it: it is Ready and has no taint that those
@@ -62,30 +164,6 @@ export function canTakeOver(node: UpdateNode, other: UpdateNode): boolean {
   return (
     isOpen && other.name !== node.name && other.taints.every(({ key }) => node.taints.some((own) => own.key === key))
   );
-}
-
-/** Why the drain would be blocked now: the first pods that would stay, and what keeps them. Undefined if none is. */
-export function whyNotDrainable(facts: DrainFacts): string | undefined {
-  const blocked = facts.pods.flatMap((pod) => {
-    const why = whyBlocked(pod, facts, []);
-    return why === undefined ? [] : [`${nameOf(pod)}: ${why}`];
-  });
-  return blocked.length === 0 ? undefined : listSome(blocked, "; ", MAX_NAMED);
-}
-
-/**
- * Why a pod of the node would wait for the successor of another, if none of them had a place before the node is back.
- * Undefined if all may be away at once. The pods of a Deployment can come up in any zone.
- */
-export function whyOneByOne(facts: DrainFacts): string | undefined {
-  const bound = facts.pods.filter((pod) => needsPlace(pod) && pod.controller?.kind !== "ReplicaSet");
-  for (const pod of bound) {
-    const away = bound.filter((other) => other !== pod);
-    const why = away.length > 0 ? whyBlocked(pod, facts, away) : undefined;
-    if (why !== undefined)
-      return `${nameOf(pod)} would wait for ${listSome(away.map(nameOf), ", ", MAX_NAMED)}: ${why}`;
-  }
-  return undefined;
 }
 
 /**
@@ -132,51 +210,3 @@ export function whyNoPlace(
     ? undefined
     : { reason: "NoPlaceForPods", message: `${where} is Ready and takes pods, and ${oneByOne}` };
 }
-
-const nameOf = ({ namespace, name }: NodePod): string => `${namespace}/${name}`;
-
-/** Why the pod could not be evicted, with the successors of `away` not ready. */
-function whyBlocked(pod: NodePod, facts: DrainFacts, away: readonly NodePod[]): string | undefined {
-  if (!pod.evictable) return undefined;
-  const inNamespace = facts.budgets.filter(({ ref }) => ref.namespace === pod.namespace);
-  const budget = findBudget(pod, inNamespace, { uid: pod.uid });
-  if ("reason" in budget && !isAllowed(budget)) return budget.message;
-  if (!("reason" in budget)) {
-    const covered = facts.covered.get(budget.uid);
-    if (!covered) return `what zone-aware budget ${budget.name} covers is not known`;
-    const verdict = decideEviction({ now: facts.now, pod, budget, ...asIfMoved(covered, facts.pods, away) });
-    if (!isAllowed(verdict)) return verdict.message;
-  }
-  return blockedByCore(pod, facts, away);
-}
-
-/** The pods of the node as if they had come up elsewhere, except those that are away. */
-function asIfMoved({ zones, reservations }: Covered, here: readonly NodePod[], away: readonly NodePod[]): Covered {
-  const gone = new Set(away.map(({ uid }) => uid));
-  const moved = new Set(here.map(({ uid }) => uid));
-  return {
-    zones: zones.map((zone) => ({ ...zone, pods: zone.pods.map(asNow) })),
-    reservations: Object.fromEntries(Object.entries(reservations).filter(([, { uid }]) => !moved.has(uid))),
-  };
-
-  function asNow(pod: Pod): Pod {
-    if (gone.has(pod.uid)) return isReady(pod) ? { ...pod, health: goneHealth(pod.health, undefined) } : pod;
-    return moved.has(pod.uid) ? { ...pod, health: readyHealth(0), readySince: 0 } : pod;
-  }
-}
-
-/** A budget may be spent on a pod of the node that is not ready: that one comes up elsewhere. */
-function blockedByCore(pod: NodePod, facts: DrainFacts, away: readonly NodePod[]): string | undefined {
-  if (!isReady(pod)) return undefined;
-  const found = facts.coreBudgets.filter((budget) => covers(budget, pod));
-  const [only] = found;
-  if (!only) return undefined;
-  if (found.length > 1) return `several PodDisruptionBudgets select it: ${found.map(({ name }) => name).join(", ")}`;
-  const isSpentHere = facts.pods.some((other) => !isReady(other) && !isOver(other) && covers(only, other));
-  const lost = away.filter((other) => isReady(other) && covers(only, other)).length;
-  const allowed = only.disruptionsAllowed + (isSpentHere ? 1 : 0);
-  return allowed > lost ? undefined : `PodDisruptionBudget ${only.name} allows no disruption now`;
-}
-
-const covers = ({ namespace, selector }: CoreBudget, pod: NodePod): boolean =>
-  pod.namespace === namespace && matchesSelector(selector, pod.labels);

@@ -90,10 +90,8 @@ function compareKeys(a: readonly (number | string)[], b: readonly (number | stri
  * can start.
  */
 function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): Starts {
-  const { policy } = snapshot;
-  if (!policy.zonesInOrder) return chooseFrom(candidates, options, snapshot);
   const byZone = groupBy(candidates, ({ zone }) => zone);
-  const order = orderZones([...byZone.keys()], policy.status.zone);
+  const order = orderZones([...byZone.keys()], snapshot.policy.status.zone);
   const { activeZones } = options;
   let chosen: Starts = { nodes: [], skips: [], toRead: [] };
   for (const zone of order) {
@@ -159,15 +157,15 @@ function chooseFrom(
       continue;
     }
     const reading = snapshot.readings.get(node.name);
-    const answer = reading
-      ? (whySkippedByPods(reading) ?? whyNoPlace(node, reading, { going, policy: snapshot.policy }))
-      : { toRead: node.name };
-    if (answer && "reason" in answer) {
-      skips.push({ ...answer, node: node.name });
+    const why =
+      snapshot.held?.get(node.name) ??
+      (reading && (whySkippedByPods(reading) ?? whyNoPlace(node, reading, { going, policy: snapshot.policy })));
+    if (why) {
+      skips.push({ ...why, node: node.name });
       continue;
     }
     taken++;
-    if (answer) toRead.push(answer.toRead);
+    if (!reading) toRead.push(node.name);
     if (toRead.length > 0) continue;
     nodes.push(node);
     going.push(goingNow(node));

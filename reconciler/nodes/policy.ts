@@ -37,13 +37,6 @@ export const policySpec = z.object({
       durationSeconds: z.int().min(1).max(MONTH_S).optional(),
     })
     .optional(),
-  /**
-   * The nodes of one zone are finished before those of another begin, if nodes have the label
-   * topology.kubernetes.io/zone.
-   */
-  zonesInOrder: z.boolean().default(true),
-  /** A rollout in progress holds the nodes with pods of other zones of its group. */
-  holdForRollouts: z.boolean().default(true),
   health: section({ minReadySeconds: seconds(60, 0), timeoutSeconds: seconds(900) }),
   /** As many failures after a reboot freeze the policy. */
   maxFailed: z.int().min(1).max(100).default(1),

@@ -97,7 +97,6 @@ export const whySkippedByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
   ({ unfit }) => (unfit === undefined ? undefined : skip("UnhealthyPods", unfit)),
   ({ rollout }) => (rollout === undefined ? undefined : skip("RolloutInProgress", rollout)),
   ({ obstacle }) => (obstacle === undefined ? undefined : skip("DrainBlocked", obstacle)),
-  ({ held }) => held,
 ]);
 
 /** True if the host has chosen another version than the one that runs (NR7): a lower one counts as well. */

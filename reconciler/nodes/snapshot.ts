@@ -23,8 +23,6 @@ export interface NodeReading {
   readonly others?: readonly Pick<UpdateNode, "name" | "zone">[] | undefined;
   /** Why its pods could not all be away at once. */
   readonly oneByOne?: string | undefined;
-  /** A recent decision that holds for a moment. */
-  readonly held?: Omit<Skip, "node"> | undefined;
 }
 
 export interface PolicySnapshot {
@@ -36,6 +34,8 @@ export interface PolicySnapshot {
   /** Nodes that another policy selects as well, with the names of the policies. */
   readonly contested: ReadonlyMap<string, readonly string[]>;
   readonly readings: ReadonlyMap<string, NodeReading>;
+  /** Nodes whose pods forbade a start a moment ago, by name: they are not read again yet. */
+  readonly held?: ReadonlyMap<string, Omit<Skip, "node">>;
   /** The active nodes of other policies. */
   readonly others?: readonly GoingNode[];
   /** Answers to checks that were due. */

@@ -12,7 +12,7 @@ import { isInReboot } from "./state-machine.ts";
 export interface UpkeepSnapshot {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** All nodes that are managed, have a shadow, or carry a mark of ours. */
+  /** All nodes that are managed, have a shadow, or are active. */
   readonly nodes: readonly UpdateNode[];
   /** Active nodes by name; true if autoscalers are to be kept away. */
   readonly active: ReadonlyMap<string, boolean>;
@@ -45,8 +45,9 @@ export function planUpkeep(snapshot: UpkeepSnapshot): Upkeep[] {
 function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
   const { shadow, managed, terminating } = node;
   if (!shadow) return managed && !terminating ? [{ action: "createShadow", node }] : [];
-  // A node that is cordoned by us, or rebooting, is repaired first.
-  const isFinished = !active.has(node.name) && node.cordonedBy === undefined && !isInReboot(node);
+  // A node that carries marks of ours, or is rebooting, is repaired first: without its shadow nobody would find it.
+  const isMarked = node.cordonedBy !== undefined || node.protectedBy !== undefined;
+  const isFinished = !active.has(node.name) && !isMarked && !isInReboot(node);
   return managed || shadow.terminating || !isFinished ? [] : [{ action: "deleteShadow", node, shadow }];
 }
 

@@ -47,7 +47,7 @@ function createNodes({ store }: Emulator, root: string): void {
     store.create("customresourcedefinitions.apiextensions.k8s.io", parse(text) as KubeObject);
   }
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
-  const spec = { maxConcurrent: "50%", zonesInOrder: false };
+  const spec = { maxConcurrent: "50%" };
   store.create(POLICIES, {
     apiVersion: "zonewise.dev/v1",
     kind: "NodeUpdatePolicy",

@@ -20,10 +20,7 @@ import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../shadow.ts";
 
 export interface NodeLists {
   readonly policies: readonly StoredPolicy[];
-  /**
-   * Nodes that are managed, have a shadow, are active in a policy, or carry a mark of ours (as far as all nodes were
-   * read), in byte order of their names.
-   */
+  /** Nodes that are managed, have a shadow, or are active in a policy, in byte order of their names. */
   readonly nodes: readonly UpdateNode[];
 }
 
@@ -33,15 +30,11 @@ export interface StoredPolicy {
   readonly object: CustomObject;
 }
 
-interface GatherNodes {
-  /** The namespace of the shadows. */
-  readonly namespace: string;
-  /** Reads every node of the cluster, to find our marks on nodes whose shadow no longer shows them. */
-  readonly all: boolean;
-}
-
-/** Rejects with `NotFound` if a definition is missing, or the error of the API server. */
-export async function gatherNodes({ namespace, all }: GatherNodes, source: Source, call?: Call): Promise<NodeLists> {
+/**
+ * `namespace` is that of the shadows. Rejects with `NotFound` if a definition is missing, or the error of the API
+ * server.
+ */
+export async function gatherNodes(namespace: string, source: Source, call?: Call): Promise<NodeLists> {
   const read = (object: CustomObject): StoredPolicy => ({ content: readPolicy(object), object });
   const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call);
   const shadows = await readAll(
@@ -51,18 +44,10 @@ export async function gatherNodes({ namespace, all }: GatherNodes, source: Sourc
   );
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
   const active = new Set(policies.items.flatMap(({ content }) => activeNodesOf(content).map(({ node }) => node)));
-  const found = await readNodes({ shadows: byShadow, active, all }, source, call);
-  const relevant = found.filter(
-    (node) =>
-      node.managed ||
-      node.shadow ||
-      active.has(node.name) ||
-      node.cordonedBy !== undefined ||
-      node.protectedBy !== undefined,
-  );
+  const found = await readNodes({ shadows: byShadow, active }, source, call);
   return {
     policies: policies.items.toSorted((a, b) => byName(a.content, b.content)),
-    nodes: relevant.toSorted(byName),
+    nodes: found.toSorted(byName),
   };
 }
 
@@ -70,16 +55,14 @@ interface ReadNodes {
   readonly shadows: ReadonlyMap<string, Shadow>;
   /** Names of nodes that have a slot. */
   readonly active: ReadonlySet<string>;
-  readonly all: boolean;
 }
 
 /** With one list, and a read of each node that has a shadow or a slot but not the label. */
-async function readNodes({ shadows, active, all }: ReadNodes, source: Source, call?: Call): Promise<UpdateNode[]> {
+async function readNodes({ shadows, active }: ReadNodes, source: Source, call?: Call): Promise<UpdateNode[]> {
   const read = (object: Parameters<typeof readNode>[0]): UpdateNode =>
     readNode(object, shadows.get(shadowName(object.metadata?.name ?? "")));
-  const query = all ? {} : { labelSelector: `${MANAGED_LABEL}=${MANAGED_VALUE}` };
+  const query = { labelSelector: `${MANAGED_LABEL}=${MANAGED_VALUE}` };
   const { items } = await readAll({ resource: nodes, query, read }, source, call);
-  if (all) return items;
   const listed = new Set(items.map(({ name }) => name));
   const owners = [...shadows.values()].flatMap(({ owner }) => owner?.name ?? []);
   const others = new Set([...owners, ...active].filter((name) => !listed.has(name)));

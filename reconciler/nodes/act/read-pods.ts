@@ -24,12 +24,19 @@ import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
 import { groupBy } from "../../model/order.ts";
 import { groupKey, type Zone } from "../../model/zone.ts";
 import type { LabelSelector } from "../../model/label-selector.ts";
-import { canTakeOver, type CoreBudget, type Covered, whyNotDrainable, whyOneByOne } from "../drainable.ts";
+import {
+  canTakeOver,
+  type CoreBudget,
+  type Covered,
+  mayHavePodsHere,
+  whyHeldByRollout,
+  whyNotDrainable,
+  whyOneByOne,
+} from "../drainable.ts";
 import { readNode, type UpdateNode } from "../node.ts";
 import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
 import { type NodePod, readNodePod } from "../node-pod.ts";
 import type { Workload } from "../policy-status.ts";
-import { mayHavePodsHere, whyHeldByRollout } from "../rollout-hold.ts";
 import type { NodeReading } from "../snapshot.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";

@@ -58,8 +58,6 @@ export type UpdateNodes = (context: Omit<Context, "clock">, tools: NodePassTools
 
 /** Passes in one tick: wiping one update and starting the next take two. */
 const MAX_PASSES = 4;
-/** Milliseconds between lists of all nodes. */
-const ALL_NODES_MS = 5 * 60_000;
 /** Milliseconds until a missing definition is looked for again. */
 const ABSENT_MS = 60_000;
 /** Milliseconds of a call that reads. */
@@ -69,10 +67,9 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { clock, log, metrics, namespace, intervalMs } = options;
   const definition = "a definition of infra/manifests/node-updates/crds";
   const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
-  const memory: ReadingMemory = { intervalMs, obstacles: new Map(), readAt: new Map() };
+  const memory: ReadingMemory = { intervalMs, held: new Map(), readAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: failed ones are not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
-  let allReadAt = Number.NEGATIVE_INFINITY;
   let wasWithout = false;
 
   return async (context, tools) => {
@@ -95,10 +92,8 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     { recorder, annotations }: NodePassTools,
   ): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal: stop };
-    const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
-    const lists = await kinds.read(() => gatherNodes({ namespace, all }, actor, call));
+    const lists = await kinds.read(() => gatherNodes(namespace, actor, call));
     if (!lists) return false;
-    if (all) allReadAt = clock.monotonic();
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
     noteWithout(lists.policies.length === 0);

@@ -17,7 +17,7 @@ it(
     t.after(() => stage.close());
     await define(stage.emulator.store, ["rolloutgroups"]);
     stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
-    createPolicy(stage, "default", { zonesInOrder: false });
+    createPolicy(stage, "default", {});
     for (const name of ["node-1", "node-2"]) label(stage, name);
     await stage.tick();
     const { run } = await openTerminal(t, stage);

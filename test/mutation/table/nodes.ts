@@ -244,7 +244,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a shadow stays until its node is back in service",
     ...UPKEEP,
-    find: "!active.has(node.name) && node.cordonedBy === undefined && !isInReboot(node)",
+    find: "!active.has(node.name) && !isMarked && !isInReboot(node)",
     replacement: "!active.has(node.name)",
   },
   {

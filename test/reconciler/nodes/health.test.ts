@@ -4,7 +4,7 @@ import { whyNotReturned, whyUnfit, whyWorkMissing, type ReturnedWork } from "../
 import { orphanedZone } from "../../../reconciler/model/orphans.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
-import { whyHeldByRollout } from "../../../reconciler/nodes/rollout-hold.ts";
+import { whyHeldByRollout } from "../../../reconciler/nodes/drainable.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { LAST, PREVIOUS, leftBehind, statefulSetObject } from "../builders.ts";
 import { at, busyNode, entry, MINUTE, NOW, pod } from "./fixture.ts";

@@ -238,7 +238,4 @@ describe("zones in order", () => {
     const notReady = nodes.map((one) => (one.zone === "a" ? { ...one, ready: false } : one));
     assert.deepEqual(started(snapshot(notReady, { policy: policy(many) })), ["b1", "b2"]);
   });
-
-  it("takes all zones together if it is switched off", () =>
-    assert.equal(started(snapshot(nodes, { policy: policy({ ...many, zonesInOrder: false }) })).length, 4));
 });

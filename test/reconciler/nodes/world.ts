@@ -43,7 +43,7 @@ export class World {
 
   constructor(count: number, limit: number) {
     this.#limit = limit;
-    this.policy = policy({ maxConcurrent: limit, zonesInOrder: false });
+    this.policy = policy({ maxConcurrent: limit });
     this.hosts = Array.from({ length: count }, (_, i) => {
       const name = `n${i}`;
       const { spec, status } = shadow(name);

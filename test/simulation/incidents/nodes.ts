@@ -141,7 +141,6 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
       ...own,
       perZone,
       maxConcurrent: draw.of([1, 2, 3]),
-      zonesInOrder: draw.chance(0.4),
       windowed: false,
       ...(draw.chance(0.2) && { oneShot: true }),
       ...(draw.chance(0.25) && { check: CHECK }),

@@ -13,7 +13,6 @@ import { drawNodesShape, LEFT_OUT, type NodesShape, POLICIES, POLICY, SHADOWS, Z
 const SHAPE: NodesShape = {
   ...drawNodesShape(drawFrom(1)),
   maxConcurrent: 1,
-  zonesInOrder: true,
   windowed: false,
   selective: false,
   drain: { timeoutSeconds: 60, onTimeout: "Uncordon" },
@@ -143,18 +142,7 @@ type Case = readonly [name: string, shape: Partial<NodesShape>, play: (tools: To
 const CASES: readonly Case[] = [
   ["two nodes of a zone, one allowed", {}, (t) => (cordon(t, A1), cordon(t, A2)), /node-a-2 is taken .* 1 may be/],
   ["two nodes of a zone, two allowed", { maxConcurrent: 2 }, (t) => (cordon(t, A1), cordon(t, A2)), ""],
-  [
-    "two nodes of two zones in order",
-    { maxConcurrent: 2 },
-    (t) => (cordon(t, A1), cordon(t, B1)),
-    /^two zones at once/,
-  ],
-  [
-    "two nodes of two zones in any order",
-    { maxConcurrent: 2, zonesInOrder: false },
-    (t) => (cordon(t, A1), cordon(t, B1)),
-    "",
-  ],
+  ["two nodes of two zones", { maxConcurrent: 2 }, (t) => (cordon(t, A1), cordon(t, B1)), /^two zones at once/],
   [
     "one node after the other",
     {},

@@ -117,7 +117,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     const names = others.map(([other]) => other).join(", ");
     if (others.length >= mostNow())
       violated(`${name} is taken out of service by ${by} while ${names} are: ${mostNow()} may be`);
-    else if (nodes.zonesInOrder && others.some(([, other]) => other.zone !== zone))
+    else if (others.some(([, other]) => other.zone !== zone))
       violated(`two zones at once: ${name} is taken out of service by ${by} while ${names} are`);
     out.set(name, { zone, since: now(), excused: false });
   }

@@ -23,12 +23,10 @@ export type HostFault = (typeof HOST_FAULTS)[number];
 export interface NodesShape {
   readonly perZone: number;
   readonly maxConcurrent: number;
-  readonly zonesInOrder: boolean;
   /** Updates start in the first five minutes of ten. */
   readonly windowed: boolean;
   /** The policy leaves out the last node of each zone. */
   readonly selective: boolean;
-  readonly holdForRollouts: boolean;
   readonly maxFailed: number;
   readonly minReadySeconds: number;
   readonly drain: { readonly timeoutSeconds: number; readonly onTimeout: "Uncordon" | "Reboot" };
@@ -64,10 +62,8 @@ export function drawNodesShape(draw: Draw): NodesShape {
   return {
     perZone: draw.of([1, 2, 2, 3]),
     maxConcurrent: draw.of([1, 1, 2, 3]),
-    zonesInOrder: draw.chance(0.6),
     windowed: draw.chance(0.25),
     selective: draw.chance(0.25),
-    holdForRollouts: draw.chance(0.4),
     maxFailed: draw.of([1, 1, 3]),
     minReadySeconds: draw.of([0, 10, 30]),
     drain: { timeoutSeconds: draw.of([60, 120, 3600]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },
@@ -137,8 +133,7 @@ export const ONE_SHOT_MINUTES = 3;
 const ONE_SHOT = `0 */${ONE_SHOT_MINUTES} * * * *`;
 
 export function policyObject(shape: NodesShape): Draft {
-  const { maxConcurrent, zonesInOrder, windowed, selective, holdForRollouts, maxFailed, drain, deadlines, protects } =
-    shape;
+  const { maxConcurrent, windowed, selective, maxFailed, drain, deadlines, protects } = shape;
   return {
     apiVersion: "zonewise.dev/v1",
     kind: "NodeUpdatePolicy",
@@ -147,8 +142,6 @@ export function policyObject(shape: NodesShape): Draft {
       enabled: true,
       nodeSelector: selective ? { [LEFT_OUT]: "false" } : {},
       maxConcurrent,
-      zonesInOrder,
-      holdForRollouts,
       maxFailed,
       drain,
       deadlines,

@@ -22,7 +22,7 @@ function watchReads(answer: (node: string) => NodeReading = () => FREE) {
 
 const memory = (): ReadingMemory => ({
   intervalMs: 5000,
-  obstacles: new Map(),
+  held: new Map(),
   readAt: new Map(),
 });
 

@@ -89,7 +89,7 @@ describe("the policy default", () => {
 
   it("is not made while a person replaces the only policy by another: it would select every node", async () => {
     const on = await setUp();
-    createPolicy(on, "pool", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
+    createPolicy(on, "pool", { nodeSelector: { pool: "node-1" } });
     await play(on, 2);
     removePolicy(on, "pool");
     await play(on, 3);
@@ -124,8 +124,8 @@ describe("a policy that is deleted while its nodes are updated", () => {
 
   it("does so also if the policies that are left select other nodes", async () => {
     const on = await setUp();
-    createPolicy(on, "one", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
-    createPolicy(on, "two", { enabled: false, nodeSelector: { "topology.kubernetes.io/zone": "zone-2" } });
+    createPolicy(on, "one", { nodeSelector: { pool: "node-1" } });
+    createPolicy(on, "two", { enabled: false, nodeSelector: { pool: "node-2" } });
     await drainFirst(on);
     removePolicy(on, "one");
     await play(on, 3);
@@ -163,7 +163,7 @@ describe("a policy that is edited while its nodes are updated", () => {
     const on = await setUp();
     createPolicy(on, "one", {});
     await drainFirst(on);
-    changePolicy(on, "one", { nodeSelector: { "topology.kubernetes.io/zone": "zone-2" } });
+    changePolicy(on, "one", { nodeSelector: { pool: "node-2" } });
     await on.tick();
     assert.deepEqual(
       statusOf(on, "one").active.map(({ node }) => node),
@@ -186,8 +186,8 @@ describe("a policy that is edited while its nodes are updated", () => {
 describe("a policy whose status is refused, as by an admission policy of others", () => {
   it("starts no node, and holds up neither the other policies nor the upkeep", async () => {
     const on = await setUp();
-    createPolicy(on, "one", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
-    createPolicy(on, "two", { nodeSelector: { "topology.kubernetes.io/zone": "zone-2" } });
+    createPolicy(on, "one", { nodeSelector: { pool: "node-1" } });
+    createPolicy(on, "two", { nodeSelector: { pool: "node-2" } });
     const heal = on.emulator.faults.inject({
       verb: "update",
       resource: POLICIES,

@@ -71,7 +71,7 @@ describe("a write of a shadow", () => {
   });
 
   it("that fails does not stop the others (NW14)", async (t) => {
-    const on = await setUp(t, { enabled: true, maxConcurrent: 3, zonesInOrder: false });
+    const on = await setUp(t, { enabled: true, maxConcurrent: 3 });
     on.emulator.faults.inject({
       verb: "patch",
       resource: SHADOWS,

@@ -108,7 +108,8 @@ export function label(stage: Stage, name: string, value: string | null = MANAGED
   const node = stage.emulator.store.get("nodes", undefined, name);
   if (!node) throw new Error(`no node ${name}`);
   const { [MANAGED_LABEL]: _, ...rest } = node.metadata.labels ?? {};
-  const labels = value === null ? rest : { ...rest, [MANAGED_LABEL]: value };
+  const own = { ...rest, "topology.kubernetes.io/zone": "zone-1" };
+  const labels = value === null ? own : { ...own, [MANAGED_LABEL]: value };
   stage.emulator.store.update("nodes", { ...node, metadata: { ...node.metadata, labels } });
 }
 
@@ -196,7 +197,7 @@ export function stepAgent(stage: Stage, node: string): void {
 
 export const NODES = ["node-1", "node-2", "node-3"];
 
-/** Three nodes that are managed and Ready; all ends with the test. */
+/** Three nodes of one topology zone that are managed and Ready; all ends with the test. */
 export async function setFleet(t: TestContext, ...options: Parameters<typeof setNodeStage>): Promise<NodeStage> {
   const stage = await setNodeStage(...options);
   t.after(() => stage.close());

@@ -21,7 +21,7 @@ async function setUp(query: object = {}, options: Parameters<typeof setNodeStage
   }
   const rates = { successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 10, successThreshold: 2 };
   const checks = [{ name: "errors", query: { expr: "up == 0", url: prometheus.url, ...query }, ...rates }];
-  createPolicy(stage, "default", { zonesInOrder: false, checks });
+  createPolicy(stage, "default", { checks });
   await stage.tick();
   for (const node of NODES) stepAgent(stage, node);
 }
