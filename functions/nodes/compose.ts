@@ -8,12 +8,11 @@ import { createBackgroundTasks } from "../http/background-tasks.ts";
 import { createBodyReader } from "../http/body.ts";
 import type { Served } from "../http/server.ts";
 import { serveConversion } from "./crd-convert.ts";
-import { createShadow } from "./create-shadow.ts";
+import { createShadow, updateStatus } from "./shadow-status.ts";
 import { cordonAndDrain, type DrainTools, findPolicy } from "./drain-node.ts";
 import { createIdentify } from "./identify-caller.ts";
 import { type NodeRoutes, serveNodeApi } from "./node-api.ts";
 import { excludeFromLoadBalancers, removeExclusion, uncordon } from "./node-service.ts";
-import { updateStatus } from "./shadow-status.ts";
 import { showNodes } from "./show-nodes.ts";
 
 /** The ServiceAccount of the agents, as in the original. */

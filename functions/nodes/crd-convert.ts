@@ -4,7 +4,7 @@
  * answered with 200; `Failure` inside it fails the request of the API server's client.
  */
 import type { IncomingMessage } from "node:http";
-import { answerConversion } from "../../reconciler/nodes/convert-review.ts";
+import { answerConversion } from "../../reconciler/nodes/convert.ts";
 import { ROUTES } from "../../reconciler/nodes/routes.ts";
 import { createBodyReader, type HttpRefusal } from "../http/body.ts";
 import { type Exchange, type Handler, type HttpAnswer, refuseRequest, type Rim, serveEndpoint } from "../http/rim.ts";

@@ -6,13 +6,13 @@
  *
  * Nothing is cached: each request asks the API server.
  */
+import * as z from "zod";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
-import { type Node, nodes, type PodObject, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
+import { type Node, type PodObject, nodes, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
 import { isTokenFor } from "../../infra/kubernetes/tokens.ts";
 import { AUDIENCE, HEADERS } from "../../reconciler/nodes/routes.ts";
-import { type AgentAccount, judgeReview, type TokenPod } from "./judge-review.ts";
 import { type NodeAnswer, refuseNode } from "./node-answer.ts";
 
 interface Identified {
@@ -101,4 +101,46 @@ async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Ca
   return node?.metadata?.uid === nodeUid
     ? { node }
     : refuseNode("Forbidden", `there is no node ${nodeName} with the UID of the header BrupopNodeUid`);
+}
+
+/** The pod that a token is bound to, and its node if the API server reports it (Kubernetes 1.30 and later). */
+interface TokenPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly nodeName?: string;
+  readonly nodeUid?: string;
+}
+
+/** The ServiceAccount of the agents. */
+interface AgentAccount {
+  readonly namespace: string;
+  readonly account: string;
+}
+
+const REVIEWED = z.looseObject({
+  authenticated: z.literal(true),
+  audiences: z.array(z.string()),
+  error: z.literal("").optional(),
+  user: z.looseObject({ username: z.string(), extra: z.record(z.string(), z.array(z.string())).optional() }),
+});
+
+/**
+ * The pod that the token belongs to, or the refusal: 401 for a token that the API server does not authenticate, 403 for
+ * one that is not an agent's. An error refuses even beside `authenticated`. A missing list of audiences refuses as
+ * well: the reviewer has ignored ours.
+ */
+export function judgeReview(status: unknown, { namespace, account }: AgentAccount): TokenPod | NodeAnswer {
+  const reviewed = REVIEWED.safeParse(status);
+  if (!reviewed.success || !reviewed.data.audiences.includes(AUDIENCE))
+    return refuseNode("Unauthorized", "the token is not valid here");
+  const { username, extra = {} } = reviewed.data.user;
+  if (username !== `system:serviceaccount:${namespace}:${account}`)
+    return refuseNode("Forbidden", `${username} is not the ServiceAccount of the agents`);
+  const only = (key: string): string | undefined => {
+    const values = extra[`authentication.kubernetes.io/${key}`] ?? [];
+    return values.length === 1 ? values[0] : undefined;
+  };
+  const [name, uid, nodeName, nodeUid] = [only("pod-name"), only("pod-uid"), only("node-name"), only("node-uid")];
+  if (name === undefined || uid === undefined) return refuseNode("Forbidden", "the token is not bound to a pod");
+  return { name, uid, ...(nodeName !== undefined && { nodeName }), ...(nodeUid !== undefined && { nodeUid }) };
 }

@@ -1,13 +1,21 @@
-/** Writes the status of the shadow of the caller's node. */
+/** Creates the shadow of the caller's node, and writes its status. */
 import * as z from "zod";
-import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
+import { type CustomObject, bottlerocketShadows } from "../../infra/kubernetes/custom-resources.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
-import { type ShadowStatus, shadowStatus } from "../../reconciler/nodes/shadow.ts";
+import {
+  MANAGED_LABEL,
+  MANAGED_VALUE,
+  type ShadowStatus,
+  newShadow,
+  shadowName,
+  shadowStatus,
+} from "../../reconciler/nodes/shadow.ts";
 import { type DrainTools, whyNoReboot } from "./drain-node.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuseNode } from "./node-answer.ts";
-import { getShadow, patchStatus, readShadowStatus, wantedState } from "./shadow-store.ts";
+import { type ShadowTools, getShadow, patchStatus, readShadowStatus, wantedState } from "./shadow-store.ts";
+import { hasCode } from "../../infra/errors.ts";
 
 /**
  * Writes the status that the agent sends. Keys that the agent leaves out keep their values; we set the progress of the
@@ -65,4 +73,26 @@ function whyNotReboot(shadow: CustomObject, stored: ShadowStatus | undefined): s
   return drain && (drain.remaining === 0 || drain["forced"] === true)
     ? undefined
     : `the node of ${name} is not drained`;
+}
+
+/**
+ * Resolves with the new or the existing shadow (NW17). 409 if the shadow belongs to an earlier node of this name, or if
+ * the node has lost its label: then the reconciler has deleted the shadow, and the agent runs for a moment longer.
+ */
+export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {
+  return async ({ node, call }) => {
+    const { name, uid } = readIdentity(node.metadata ?? {});
+    if (node.metadata?.labels?.[MANAGED_LABEL] !== MANAGED_VALUE)
+      return refuseNode("Conflict", `node ${name} is not managed`);
+    const body = newShadow({ name, uid }, namespace);
+    const shadow = await cluster
+      .create<CustomObject>(bottlerocketShadows, { namespace, body }, call)
+      .catch(async (error: unknown) => {
+        if (!hasCode(error, "AlreadyExists")) throw error;
+        return await cluster.get(bottlerocketShadows, { namespace, name: shadowName(name) }, call);
+      });
+    if (shadow.metadata.ownerReferences?.[0]?.uid !== uid)
+      return refuseNode("Conflict", `${shadowName(name)} belongs to another node`);
+    return { status: 200, body: shadow, version: shadow.metadata.resourceVersion ?? "" };
+  };
 }

@@ -5,10 +5,15 @@
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
-import { readShadow, type Shadow } from "../../reconciler/nodes/node.ts";
-import { type InvalidPolicy, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
-import { showOnce, type ShownOnce } from "../totals/show-once.ts";
-import { createNodeSampler, type NodeSampler } from "./node-samples.ts";
+import { type Shadow, readShadow } from "../../reconciler/nodes/node.ts";
+import { type InvalidPolicy, type Policy, isInvalid, readPolicy } from "../../reconciler/nodes/policy.ts";
+import { type ShownOnce, showOnce } from "../totals/show-once.ts";
+import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
+import type { Sample, Samples } from "../../infra/metrics/registry.ts";
+import { OTHER } from "../../infra/metrics/metrics.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
+import { STATES } from "../../reconciler/nodes/shadow.ts";
 
 interface NodesOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** The namespace of the shadows. */
@@ -32,4 +37,85 @@ async function gather({ cluster, namespace }: NodesOptions, sample: NodeSampler,
   const policies: (Policy | InvalidPolicy)[] = [];
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call)) policies.push(...items.map(readPolicy));
   return sample(shadows, policies);
+}
+
+/** Upper bound of the failed or active nodes that have their own series. */
+export const MAX_NODES = 1000;
+/** Upper bounds of the policies and of the versions that have their own series. */
+export const MAX_POLICIES = 20;
+export const MAX_VERSIONS = 100;
+/** Kinds of transitions of a policy, and reasons why its nodes wait; both lists are bounded by their writers. */
+export const MAX_KINDS = 200;
+
+/** The fields of a node that the series use. */
+interface MeasuredNode extends Pick<Shadow, "name"> {
+  readonly owner?: Shadow["owner"];
+  readonly status: Pick<NonNullable<Shadow["status"]>, "current_version" | "current_state" | "crash_count"> | undefined;
+}
+
+type NodeSampler = (shadows: readonly MeasuredNode[], policies: readonly (Policy | InvalidPolicy)[]) => Samples;
+
+/** A version that no node has any more is shown as 0 until the process ends. */
+export function createNodeSampler(): NodeSampler {
+  const seenVersions = new Set<string>([OTHER]);
+  return (shadows, policies) => {
+    const reported = shadows.flatMap(({ name, owner, status }) =>
+      status ? [{ node: owner?.name ?? name, ...status }] : [],
+    );
+    for (const { current_version } of reported) if (seenVersions.size < MAX_VERSIONS) seenVersions.add(current_version);
+    const versions = Map.groupBy(reported, ({ current_version: version }) =>
+      seenVersions.has(version) ? version : OTHER,
+    );
+    const states = Map.groupBy(reported, ({ current_state }) => current_state);
+    const failing = reported.filter(({ crash_count }) => crash_count > 0).slice(0, MAX_NODES);
+    return merge([
+      [
+        METRICS.hostsVersion,
+        [...seenVersions].map((version) => one({ bottlerocket_version: version }, versions.get(version)?.length ?? 0)),
+      ],
+      [METRICS.hostsState, STATES.map((state) => one({ state }, states.get(state)?.length ?? 0))],
+      [METRICS.hostsCrashes, failing.map(({ node, crash_count }) => one({ node }, crash_count))],
+      ...policies.slice(0, MAX_POLICIES).flatMap((policy) => (isInvalid(policy) ? [] : samplePolicy(policy))),
+    ]);
+  };
+}
+
+type Row = readonly [metric: { readonly name: string }, samples: readonly Sample[]];
+
+const one = (labels: Sample["labels"], value: number): Sample => ({ labels, value });
+
+function samplePolicy(of: Policy): Row[] {
+  const { name: policy, status } = of;
+  const active = status.active.slice(0, MAX_NODES).map(({ node, phase, since }) => {
+    const started = (parseTimestamp(since) ?? 0) / 1000;
+    return { labels: { policy, node, phase }, started, deadline: started + deadlineOf(phase, of) };
+  });
+  return [
+    [METRICS.nodesActive, [one({ policy }, status.active.length)]],
+    [METRICS.nodePhase, active.map(({ labels, started }) => one(labels, started))],
+    [METRICS.nodeDeadline, active.map(({ labels, deadline }) => one(labels, deadline))],
+    [METRICS.nodesFrozen, [one({ policy }, status.frozen ? 1 : 0)]],
+    [METRICS.nodesWindow, [one({ policy }, status.windowOpen ? 1 : 0)]],
+    [
+      METRICS.nodesSkipped,
+      bounded(Object.entries(status.skipped)).map(([reason, count]) => one({ policy, reason }, count)),
+    ],
+    [
+      METRICS.nodeTransitions,
+      bounded(status.transitions).map(({ from, to, fromVersion, toVersion, count }) =>
+        one({ policy, from, to, from_version: fromVersion, to_version: toVersion }, count),
+      ),
+    ],
+  ];
+}
+
+const bounded = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_KINDS);
+
+/** By metric, each label set once: Prometheus refuses a scrape that repeats one. */
+function merge(rows: readonly Row[]): Samples {
+  const byMetric = Map.groupBy(rows, ([{ name }]) => name);
+  const once = (samples: readonly Sample[]): Sample[] => [
+    ...new Map(samples.map((one) => [JSON.stringify(one.labels), one])).values(),
+  ];
+  return new Map([...byMetric].map(([name, own]) => [name, once(own.flatMap(([, samples]) => samples))]));
 }

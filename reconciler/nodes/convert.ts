@@ -1,8 +1,9 @@
 /**
  * Converts shadows between v1 and v2 and loses nothing (NW22): fields that the other version lacks travel in an
  * annotation. The annotation counts only while its state is unchanged: a writer of another state intends the change
- * (§17.8).
+ * (§17.8). A ConversionReview is answered with all objects in their order, or with none and the reason.
  */
+import * as z from "zod";
 import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { SHADOW_GROUP } from "./shadow.ts";
 
@@ -30,7 +31,7 @@ interface Stash {
 }
 
 /** The version of an API version of ours; undefined if it is none. */
-export function versionOf(apiVersion: unknown): Version | undefined {
+function versionOf(apiVersion: unknown): Version | undefined {
   if (apiVersion === `${SHADOW_GROUP}/v1`) return "v1";
   return apiVersion === `${SHADOW_GROUP}/v2` ? "v2" : undefined;
 }
@@ -119,3 +120,36 @@ function putStash(metadata: Fields, stash: Stash | undefined): Fields {
     ? { ...metadata, annotations: { ...fieldsOf(metadata["annotations"]), [STASH]: JSON.stringify(stash) } }
     : metadata;
 }
+
+const conversionReview = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.literal("ConversionReview"),
+  request: z.looseObject({ uid: z.string(), desiredAPIVersion: z.string(), objects: z.array(z.unknown()) }),
+});
+
+/** The review that is answered; undefined if the body is no ConversionReview. */
+export function answerConversion(body: unknown): object | undefined {
+  const review = conversionReview.safeParse(body);
+  if (!review.success) return undefined;
+  const { apiVersion, kind, request } = review.data;
+  return {
+    apiVersion,
+    kind,
+    response: { uid: request.uid, ...convertAll(request.objects, request.desiredAPIVersion) },
+  };
+}
+
+function convertAll(objects: readonly unknown[], desired: string): object {
+  const to = versionOf(desired);
+  if (!to) return failed(`desired version ${desired} is not a valid BottlerocketShadow version`);
+  try {
+    return { result: { status: "Success" }, convertedObjects: objects.map((object) => convertShadow(object, to)) };
+  } catch (error) {
+    return failed(
+      `the objects could not be converted to ${desired}: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+// `Failure` is Kubernetes' word for what the original calls `Failed`: anything but `Success` fails.
+const failed = (message: string): object => ({ result: { status: "Failure", message }, convertedObjects: [] });

@@ -16,7 +16,7 @@ export function readNodePod(pod: PodObject): NodePod {
   return { ...readPod(pod), evictable: findEvictable([pod]).length > 0 };
 }
 
-export const isOver = ({ phase }: Pick<NodePod, "phase">): boolean => phase === "Succeeded" || phase === "Failed";
+const isOver = ({ phase }: Pick<NodePod, "phase">): boolean => phase === "Succeeded" || phase === "Failed";
 
 /** A drain evicts it, and its controller makes another one, which needs a place. */
 export const needsPlace = (pod: NodePod): boolean =>

@@ -11,16 +11,14 @@ import type { PlannedCheck } from "../checks/result.ts";
 import { goingBeforeStart } from "./drainable.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
-import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";
+import { type PlannedStarts, type Starts, planStarts } from "./plan-starts.ts";
 import type { ActiveNode, PolicyStatus } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
 import { addAnswers, currentChecks, dueChecks, formatChecks, type StartChecks, whyChecksHold } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
-import { countSlots } from "./slots.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
-import { closeCampaign, isWindowOpen, type Opening } from "./campaign.ts";
-import { hasUpdate, startBlocker } from "./skip.ts";
+import { type Opening, closeCampaign, hasUpdate, isWindowOpen, startBlocker } from "./skip.ts";
 
 /** A change of a shadow's spec. */
 export interface ShadowWrite {
@@ -52,14 +50,11 @@ export function planPass(input: PolicySnapshot): NodePlan {
   const opening = isWindowOpen(policy.window, policy.status.campaign, now);
   const after = { ...snapshot, policy: { ...policy, status: { ...policy.status, ...records } } };
   const closed = startBlocker(after);
-  const slots = countSlots(after);
   const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
   const judged = judgeChecks(snapshot, steps);
   const starts = planStarts(
     idle,
     {
-      slots: slots.free,
-      counted: slots.counted,
       activeZones,
       closed,
       held: judged.held,

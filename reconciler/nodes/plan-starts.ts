@@ -1,9 +1,16 @@
-/** Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots. */
+/**
+ * Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots
+ * (NR29, NR30).
+ */
 import { groupBy, moveToFront } from "../model/order.ts";
 import { whyNoPlace } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
 import { hasUpdate, whySkipped, whySkippedByPods } from "./skip.ts";
-import type { GoingNode, PolicySnapshot, Skip } from "./snapshot.ts";
+import type { GoingNode, NodeReading, PolicySnapshot, Skip } from "./snapshot.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import { RELEASED } from "./policy-status.ts";
+import { allowedActive } from "./policy.ts";
+import { isAtRest, isInReboot } from "./state-machine.ts";
 
 export interface Starts {
   readonly nodes: readonly UpdateNode[];
@@ -19,10 +26,6 @@ export interface PlannedStarts extends Starts {
 }
 
 interface StartOptions {
-  /** 0 or more. */
-  readonly slots: number;
-  /** A sentence for each node that counts although it is not active: until when it counts. */
-  readonly counted: readonly string[];
   /** Zones of nodes that are active. */
   readonly activeZones: readonly string[];
   /** Why nothing starts at all. */
@@ -36,12 +39,9 @@ interface StartOptions {
 /** Nodes whose pods are read together beyond the free slots. */
 const MORE_READS = 3;
 
-/** Chooses among the nodes that are not active. */
-export function planStarts(
-  idle: readonly UpdateNode[],
-  options: StartOptions,
-  snapshot: PolicySnapshot,
-): PlannedStarts {
+/** Chooses among the nodes that are not active, by the active ones of `policy.status`. */
+export function planStarts(idle: readonly UpdateNode[], given: StartOptions, snapshot: PolicySnapshot): PlannedStarts {
+  const options = { ...given, ...countSlots(snapshot) };
   const skips: Skip[] = [];
   const candidates: UpdateNode[] = [];
   for (const node of idle.filter((node) => hasUpdate(node) || !node.shadow?.status)) {
@@ -49,7 +49,7 @@ export function planStarts(
     if (skip) skips.push(skip);
     else candidates.push(node);
   }
-  const couldStart = !options.closed && options.slots > 0 && candidates.length > 0;
+  const couldStart = !options.closed && options.free > 0 && candidates.length > 0;
   const closed = options.closed ?? (couldStart ? options.held : undefined);
   if (closed)
     return {
@@ -89,7 +89,11 @@ function compareKeys(a: readonly (number | string)[], b: readonly (number | stri
  * Nodes of one zone only: that of the active ones, otherwise the current one, otherwise the first one in which a node
  * can start.
  */
-function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): Starts {
+function chooseByZone(
+  candidates: readonly UpdateNode[],
+  options: StartOptions & Slots,
+  snapshot: PolicySnapshot,
+): Starts {
   const byZone = groupBy(candidates, ({ zone }) => zone);
   const order = orderZones([...byZone.keys()], snapshot.policy.status.zone);
   const { activeZones } = options;
@@ -101,7 +105,7 @@ function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, 
     const first = activeZones[0] ?? order[0] ?? zone;
     const rest = {
       ...options,
-      slots: options.slots - chosen.nodes.length,
+      free: options.free - chosen.nodes.length,
       going: [...options.going, ...chosen.nodes.map(goingNow)],
     };
     const found = isTurn ? chooseFrom(own, rest, snapshot) : keepAll(own, first);
@@ -131,19 +135,25 @@ const otherZoneFirst = (node: string, zone: string): Skip => ({
 
 const goingNow = ({ name, zone }: UpdateNode): GoingNode => ({ node: name, zone, phase: "Starting" });
 
-type Room = Pick<StartOptions, "slots" | "going" | "counted">;
+type Room = Slots & Pick<StartOptions, "going">;
 
 const limitReached = (counted: readonly string[]): Omit<Skip, "node"> => ({
   reason: "LimitReached",
   message: ["as many nodes are active as may be", ...counted].join("; "),
 });
 
+const whyHeld = (
+  node: UpdateNode,
+  reading: NodeReading,
+  context: Parameters<typeof whyNoPlace>[2],
+): Omit<Skip, "node"> | undefined => whySkippedByPods(reading) ?? whyNoPlace(node, reading, context);
+
 /**
  * The nodes that start, in order, up to the first whose pods must be read: those after it may have to wait for it.
  */
 function chooseFrom(
   candidates: readonly UpdateNode[],
-  { slots, going: before, counted }: Room,
+  { free, going: before, counted }: Room,
   snapshot: PolicySnapshot,
 ): Starts {
   const nodes: UpdateNode[] = [];
@@ -152,14 +162,13 @@ function chooseFrom(
   const going = [...before];
   let taken = 0;
   for (const node of candidates) {
-    if (taken >= slots + (toRead.length > 0 ? MORE_READS : 0)) {
+    if (taken >= free + (toRead.length > 0 ? MORE_READS : 0)) {
       skips.push({ node: node.name, ...limitReached(counted) });
       continue;
     }
     const reading = snapshot.readings.get(node.name);
     const why =
-      snapshot.held?.get(node.name) ??
-      (reading && (whySkippedByPods(reading) ?? whyNoPlace(node, reading, { going, policy: snapshot.policy })));
+      snapshot.held?.get(node.name) ?? (reading && whyHeld(node, reading, { going, policy: snapshot.policy }));
     if (why) {
       skips.push({ ...why, node: node.name });
       continue;
@@ -171,4 +180,43 @@ function chooseFrom(
     going.push(goingNow(node));
   }
   return { nodes, skips, toRead };
+}
+
+interface Slots {
+  /** 0 or more. */
+  readonly free: number;
+  /** A sentence for each node that counts although it is not active: until when it counts. */
+  readonly counted: readonly string[];
+}
+
+/**
+ * Nodes that a person has released from a freeze count until they are back in service (§17.5). Those that are not Ready
+ * may never become Ready: together they take all slots but one at most.
+ */
+function countSlots(snapshot: PolicySnapshot): Slots {
+  const { policy, nodes, contested } = snapshot;
+  const own = nodes.filter(({ name }) => !contested.has(name)).length;
+  const isActive = new Set(policy.status.active.map(({ node }) => node));
+  const at = new Map(
+    policy.status.deferred.filter(({ reason }) => reason === RELEASED).map((one) => [one.node, one.at]),
+  );
+  const released = nodes.filter(({ name }) => at.has(name) && !isActive.has(name));
+  const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
+  const out = released.filter((node) => !node.ready && isOut(node));
+  const taken = policy.status.active.length + returning.length;
+  const remaining = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
+  const free = Math.max(remaining - out.length, taken === 0 ? Math.min(1, remaining) : 0);
+  return { free, counted: [...returning, ...out].map(untilInService) };
+}
+
+const untilInService = ({ name }: UpdateNode): string => `${name} counts until it is back in service`;
+
+const hasRest = ({ shadow }: UpdateNode): boolean => shadow !== undefined && isAtRest(shadow);
+
+const isOut = (node: UpdateNode): boolean => node.cordonedBy !== undefined || isInReboot(node) || !hasRest(node);
+
+/** A node that serves counts no longer than its agent may take to report it. */
+function isReturning(node: UpdateNode, { now, policy }: PolicySnapshot, releasedAt = ""): boolean {
+  if (node.cordonedBy !== undefined || isInReboot(node)) return true;
+  return !hasRest(node) && now < (parseTimestamp(releasedAt) ?? 0) + policy.deadlines.recoverSeconds * 1000;
 }

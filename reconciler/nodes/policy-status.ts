@@ -61,6 +61,9 @@ const failed = z.object({
   message: z.string(),
 });
 
+/** Why a node waits that a person has released from the freeze that it caused. */
+export const RELEASED = "ReleasedByHand";
+
 /** A node that goes to the end of the queue, and waits by the back-off of `count` attempts. */
 const deferred = z.object({
   node: z.string(),

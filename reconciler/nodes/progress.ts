@@ -4,15 +4,30 @@
  *   gone -> finished -> failed -> no longer managed -> given up -> frozen -> deadline -> precondition -> wait
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { firstOf, type Rule } from "../../infra/rules.ts";
+import { type Rule, firstOf } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
-import { type PreconditionFacts, PRECONDITIONS } from "./preconditions.ts";
 import { startBlocker } from "./skip.ts";
 import type { ActiveNode, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
-import { FAILURE_REASONS, type FailureReason, type PolicySnapshot } from "./snapshot.ts";
-import { deadlineOf, type Expiry, hasRebooted, isInReboot, moveFor, PHASES } from "./state-machine.ts";
+import {
+  FAILURE_REASONS,
+  type FailureReason,
+  type GoingNode,
+  type NodeReading,
+  type PolicySnapshot,
+} from "./snapshot.ts";
+import {
+  type Expiry,
+  PHASES,
+  type Precondition,
+  deadlineOf,
+  hasRebooted,
+  isInReboot,
+  moveFor,
+} from "./state-machine.ts";
+import { whyNoPlace } from "./drainable.ts";
+import { whyNotReturned } from "./health.ts";
 
 export type NodeStep =
   /** Waits for the agent, or for the end of `why`. */
@@ -37,7 +52,12 @@ interface Ending {
   readonly message: string;
 }
 
-interface NodeProgress extends PreconditionFacts {
+interface NodeProgress {
+  readonly snapshot: Pick<PolicySnapshot, "now" | "policy">;
+  readonly entry: ActiveNode;
+  readonly reading: NodeReading | undefined;
+  /** Nodes that are being drained or reboot. */
+  readonly going: readonly GoingNode[];
   /** Both states are Idle: the phase of the entry is the last one. */
   readonly done: boolean;
   /** Undefined if the node is gone. */
@@ -176,6 +196,24 @@ const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
   if (entry.phase !== "Starting") return undefined;
   const isWanted = startBlocker(snapshot) === undefined && shadow?.status?.target_version === entry.to;
   return isWanted ? { step: "startAgain" } : { step: "wait", why: "its start is no longer wanted" };
+};
+
+type Judge = (facts: NodeProgress, node: UpdateNode) => string | { readonly toRead: readonly string[] } | undefined;
+
+/** The preconditions of the next wanted state (§17.3): each says why it must wait, or which nodes' pods must be read first. */
+const PRECONDITIONS: Readonly<Record<Precondition, Judge>> = {
+  drainable({ snapshot: { policy }, reading, going }, node) {
+    if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
+    if (!node.ready) return "the node is not Ready";
+    if (node.terminating || node.removedBy !== undefined) return "the node is being removed";
+    if (!reading) return { toRead: [node.name] };
+    return reading.rollout ?? reading.obstacle ?? whyNoPlace(node, reading, { going, policy })?.message;
+  },
+  ready: (_facts, node) => (node.ready ? undefined : "the node is not Ready"),
+  healthy({ snapshot: { now, policy }, entry, reading }, node) {
+    const why = whyNotReturned({ now, node, entry, minReadySeconds: policy.health.minReadySeconds });
+    return why ?? (reading ? reading.missing : { toRead: [node.name] });
+  },
 };
 
 const preconditionHolds: ProgressRule = (progress, node) => {

@@ -4,8 +4,14 @@
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { ActiveStep } from "./plan-active.ts";
-import type { ActiveNode, DeferredNode, FailedNode, Freeze, PolicyStatus } from "./policy-status.ts";
-import { RELEASED } from "./slots.ts";
+import {
+  type ActiveNode,
+  type DeferredNode,
+  type FailedNode,
+  type Freeze,
+  type PolicyStatus,
+  RELEASED,
+} from "./policy-status.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 
 interface PolicyRecords {

@@ -2,12 +2,12 @@
  * Why a policy starts nothing, and why a node that has an update does not start (NR26, NR32): the first rule with an
  * opinion.
  */
-import { parseTimestamp } from "../../infra/timestamp.ts";
-import { firstOf, type Rule } from "../../infra/rules.ts";
-import { belongsTo, type UpdateNode } from "./node.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { type Rule, firstOf } from "../../infra/rules.ts";
+import { type UpdateNode, belongsTo } from "./node.ts";
 import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
-import { isWindowOpen } from "./campaign.ts";
+import { type Window, endOf, isWithin, lastOccurrence } from "../model/window.ts";
 
 /** Why a policy starts nothing at all: the first reason. */
 export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "policy">): Omit<Skip, "node"> | undefined {
@@ -112,9 +112,52 @@ const MAX_EXPONENT = 11;
 
 /**
  * True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. A
- * negative time comes from a clock that was ahead; a time of more than `longestMinutes` holds nothing (§17.7).
+ * negative time comes from a clock that was ahead; a time of more than a day holds nothing (§17.7).
  */
-export function isBackOffOver(sinceMs: number, count: number, longestMinutes = MAX_MINUTES): boolean {
+export function isBackOffOver(sinceMs: number, count: number): boolean {
   const minutes = Math.trunc(sinceMs / MINUTE_MS);
-  return Math.abs(minutes) > longestMinutes || minutes > 2 ** Math.min(count, MAX_EXPONENT);
+  return Math.abs(minutes) > MAX_MINUTES || minutes > 2 ** Math.min(count, MAX_EXPONENT);
+}
+
+/**
+ * The state of a one-shot's campaign that has to be remembered: it opens when the window fires, and closes when no node
+ * is left to be updated (NR8).
+ */
+interface Campaign {
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly handledThrough: string;
+}
+
+export interface Opening {
+  readonly open: boolean;
+  /** To remember; undefined for a windowed expression. */
+  readonly campaign: Campaign | undefined;
+}
+
+/**
+ * Decides whether updates may start at `now` (milliseconds). `campaign` is the remembered one: without it, or with
+ * another expression, a one-shot waits for its next occurrence.
+ */
+export function isWindowOpen(window: Window | undefined, campaign: Campaign | undefined, now: number): Opening {
+  if (!window) return { open: true, campaign: undefined };
+  return window.kind === "windowed"
+    ? { open: isWithin(window, now), campaign: undefined }
+    : judgeCampaign(window, campaign, now);
+}
+
+function judgeCampaign(window: Window, campaign: Campaign | undefined, now: number): Opening {
+  const { cron, timeZone } = window;
+  if (campaign?.cron !== cron || campaign.timeZone !== timeZone)
+    return { open: false, campaign: { cron, timeZone, handledThrough: formatTimestamp(now) } };
+  const fired = lastOccurrence(window, now);
+  const handled = parseTimestamp(campaign.handledThrough) ?? now;
+  // The clock was ahead for a moment.
+  if (handled > now) return { open: false, campaign: { ...campaign, handledThrough: formatTimestamp(now) } };
+  return { open: fired !== undefined && fired > handled && now < endOf(window, fired), campaign };
+}
+
+/** The campaign once no node is left to be updated in it: the next occurrence opens it again. */
+export function closeCampaign(campaign: Campaign | undefined, now: number): Campaign | undefined {
+  return campaign && { ...campaign, handledThrough: formatTimestamp(now) };
 }

@@ -9,7 +9,7 @@ import {
   MAX_NODES,
   MAX_POLICIES,
   MAX_VERSIONS,
-} from "../../functions/nodes/node-samples.ts";
+} from "../../functions/nodes/show-nodes.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";

@@ -13,23 +13,21 @@ import { nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.t
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
-import { askChecks, type Checker } from "../../checks/act/ask-prometheus.ts";
+import { type Checker, askChecks } from "../../checks/act/ask-prometheus.ts";
 import type { PlannedCheck } from "../../checks/result.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { readIdentity } from "../../model/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan-pass.ts";
-import { activeNodesOf, type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
+import { type InvalidPolicy, POLICY_KIND, type Policy, activeNodesOf, isInvalid } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
-import { makeDefault } from "./default-policy.ts";
-import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
+import { type NodeLists, type StoredPolicy, gatherNodes } from "./gather-nodes.ts";
 import { createPodReader } from "./read-pods.ts";
 import { draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
-import { type ReadingMemory, planAfterReading, type Questions } from "./plan-after-reading.ts";
-import { takeUpkeep } from "./take-upkeep.ts";
-import { countTransitions, writeShadows } from "./write-plan.ts";
+import { type Questions, type ReadingMemory, planAfterReading } from "./plan-after-reading.ts";
+import { countTransitions, takeUpkeep, writeShadows } from "./write-plan.ts";
 
 export interface NodeUpdateOptions {
   readonly clock: Pick<Clock, "now" | "monotonic">;
@@ -217,4 +215,36 @@ function nodesOf(
     return also.length > 0 && !own.has(node.name) ? [[node.name, [policy.name, ...also].toSorted()] as const] : [];
   });
   return { nodes: found, contested: new Map(contested) };
+}
+
+/** On the reconciler's Lease, once a policy was seen. */
+const SEEN = "zonewise/node-update-policy-seen";
+
+interface PolicyMemory {
+  /** Annotations of the Lease; written with its next renewal. */
+  readonly annotations: Map<string, string>;
+  /** The number of policies. */
+  readonly found: number;
+}
+
+/**
+ * Makes the policy `default` from the original's variables if there has never been a policy; resolves with true if it
+ * did. It selects every managed node: it is not made again after a person has deleted it, nor while the only policy is
+ * replaced by another one. Rejects with the error of the API server.
+ */
+async function makeDefault(
+  { annotations, found }: PolicyMemory,
+  spec: object,
+  { cluster, fence }: Pick<Actor, "cluster" | "fence">,
+): Promise<boolean> {
+  if (found > 0 || annotations.has(SEEN)) {
+    annotations.set(SEEN, "true");
+    return false;
+  }
+  const body = { apiVersion: "zonewise.dev/v1", kind: POLICY_KIND, metadata: { name: "default" }, spec };
+  // Another installation may make it at the same time.
+  await cluster.create(nodeUpdatePolicies, { body }, fence.write()).catch((error: unknown) => {
+    if (!hasCode(error, "AlreadyExists")) throw error;
+  });
+  return true;
 }

@@ -7,6 +7,10 @@ import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.ts";
 import type { NodePlan, ShadowWrite } from "../plan-pass.ts";
 import type { TransitionCount } from "../policy-status.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import { nodes } from "../../../infra/kubernetes/resources.ts";
+import { newShadow } from "../shadow.ts";
+import type { Upkeep } from "../upkeep.ts";
 
 /** A shadow that could not be written, and the error. */
 interface MissedShadow {
@@ -36,7 +40,7 @@ export async function writeShadows({ writes }: NodePlan, actor: Actor): Promise<
 }
 
 /** Writes the wanted state of a shadow with the version that was read; rejects with `Conflict` if it has changed. */
-export async function writeSpec(
+async function writeSpec(
   { node: { shadow }, spec }: ShadowWrite,
   { cluster }: Pick<Actor, "cluster">,
   call: ReturnType<Actor["fence"]["write"]>,
@@ -75,4 +79,51 @@ const keyOf = ({ from, to, fromVersion, toVersion }: Transition): string =>
 function transitionOf({ node: { shadow }, spec }: ShadowWrite): Transition {
   const { current_version: fromVersion = "" } = shadow?.status ?? {};
   return { from: shadow?.spec.state ?? "", to: spec.state, fromVersion, toVersion: spec.version ?? fromVersion };
+}
+
+interface UpkeepResult {
+  readonly upkeep: Upkeep;
+  /** Undefined if it was done, or had been done by somebody else. */
+  readonly error: unknown;
+}
+
+/** Carries out the upkeep; a failure is reported and does not stop the others (NW14). Throws `LeaseLost`. */
+export async function takeUpkeep(list: readonly Upkeep[], namespace: string, actor: Actor): Promise<UpkeepResult[]> {
+  const results: UpkeepResult[] = [];
+  for (const upkeep of list) {
+    const call = actor.fence.write();
+    const error = await takeOne(upkeep, namespace, { ...actor, call }).then(
+      () => undefined,
+      (error: unknown) => (hasCode(error, "NotFound", "AlreadyExists") ? undefined : error),
+    );
+    results.push({ upkeep, error });
+  }
+  return results;
+}
+
+async function takeOne(
+  upkeep: Upkeep,
+  namespace: string,
+  { cluster, call }: Actor & { readonly call: ReturnType<Actor["fence"]["write"]> },
+): Promise<void> {
+  const { node } = upkeep;
+  switch (upkeep.action) {
+    case "createShadow":
+      await cluster.create(bottlerocketShadows, { namespace, body: newShadow(node, namespace) }, call);
+      return;
+    case "deleteShadow": {
+      const { name, uid, resourceVersion } = upkeep.shadow;
+      await cluster.remove(bottlerocketShadows, { namespace, name, preconditions: { uid, resourceVersion } }, call);
+      return;
+    }
+    case "resetShadow":
+      return await writeSpec(upkeep, { cluster }, call);
+    case "uncordon":
+    case "protect":
+    case "unprotect":
+      await cluster.patch(nodes, { name: node.name, type: "merge", body: upkeep.patch }, call);
+      return;
+    default:
+      return upkeep satisfies never;
+  }
 }

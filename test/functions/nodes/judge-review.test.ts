@@ -1,7 +1,7 @@
 /** TokenReviews, by the original's cases and ours. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { judgeReview } from "../../../functions/nodes/judge-review.ts";
+import { judgeReview } from "../../../functions/nodes/identify-caller.ts";
 
 const AGENTS = { namespace: "ns", account: "agent" };
 const EXTRA = { "authentication.kubernetes.io/pod-name": ["p"], "authentication.kubernetes.io/pod-uid": ["u"] };

@@ -1,7 +1,7 @@
 /** What the gauges of nodes show from scrape to scrape, by the original's cases. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { createNodeSampler } from "../../../functions/nodes/node-samples.ts";
+import { createNodeSampler } from "../../../functions/nodes/show-nodes.ts";
 
 /** The gauge of versions after the last of these scrapes: as many nodes of each version. */
 function show(...scrapes: readonly Readonly<Record<string, number>>[]): Record<string, number> {

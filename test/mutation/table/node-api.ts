@@ -5,7 +5,7 @@ const IDENTIFY = {
   file: "functions/nodes/identify-caller.ts",
   tests: ["test/functions/nodes/identify-caller.test.ts"],
 };
-const REVIEW = { ...IDENTIFY, file: "functions/nodes/judge-review.ts" };
+const REVIEW = { ...IDENTIFY, file: "functions/nodes/identify-caller.ts" };
 const DRAIN = { file: "functions/nodes/drain-node.ts", tests: ["test/functions/nodes/drain-node.test.ts"] };
 const STATUS = { file: "functions/nodes/shadow-status.ts", tests: ["test/functions/nodes/shadow-status.test.ts"] };
 const AGENT = { file: "reconciler/nodes/decide-agent.ts", tests: ["test/reconciler/nodes/decide-agent.test.ts"] };
@@ -111,7 +111,6 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an eviction carries the UID that was listed",
     ...DRAIN,
-    file: "functions/nodes/evict-pods.ts",
     find: "deleteOptions: { preconditions: { uid } },",
     replacement: `deleteOptions: { preconditions: { uid: "" } },`,
   },

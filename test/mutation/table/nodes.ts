@@ -17,7 +17,7 @@ const PLAN = { file: "reconciler/nodes/plan-pass.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
 const MACHINE = { file: "reconciler/nodes/state-machine.ts", tests: TESTS };
-const PRECONDITIONS = { file: "reconciler/nodes/preconditions.ts", tests: TESTS };
+const PRECONDITIONS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
 const CLOSED = { file: "reconciler/nodes/skip.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
@@ -25,7 +25,7 @@ const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
 const BESIDE = ["test/reconciler/nodes/beside.test.ts"];
 const DRAINABLE = { file: "reconciler/nodes/drainable.ts", tests: DRAIN };
-const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
+const SLOTS = { file: "reconciler/nodes/plan-starts.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [
   {
@@ -37,7 +37,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "active nodes take slots",
-    file: "reconciler/nodes/slots.ts",
+    file: "reconciler/nodes/plan-starts.ts",
     tests: TESTS,
     find: "allowedActive(policy.maxConcurrent, own) - taken)",
     replacement: "allowedActive(policy.maxConcurrent, own))",
@@ -57,8 +57,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "no more nodes start than there are slots",
     ...STARTS,
-    find: "if (taken >= slots",
-    replacement: "if (taken > slots",
+    find: "if (taken >= free",
+    replacement: "if (taken > free",
   },
   {
     breaks: "one zone is finished before the next begins",
@@ -137,7 +137,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the policy default is not made again",
-    file: "reconciler/nodes/act/default-policy.ts",
+    file: "reconciler/nodes/act/update-nodes.ts",
     tests: ["test/reconciler/nodes/act/policies.test.ts"],
     find: "if (found > 0 || annotations.has(SEEN)) {",
     replacement: "if (found > 0) {",
@@ -251,15 +251,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     breaks: "a drain is judged by the zone-aware budget",
     file: "reconciler/nodes/drainable.ts",
     tests: DRAIN,
-    find: "if (!isAllowed(verdict)) return verdict.message;",
-    replacement: "",
-  },
-  {
-    breaks: "obstacles outside the node count",
-    file: "reconciler/nodes/drainable.ts",
-    tests: DRAIN,
-    find: "return moved.has(pod.uid) ? {",
-    replacement: 'return pod.name !== "" ? {',
+    find: "return isAllowed(verdict) ? undefined : verdict.message;",
+    replacement: "return undefined;",
   },
   {
     breaks: "two processes never take one slot each",
@@ -318,16 +311,16 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: 'oneByOne !== "" ||',
   },
   {
-    breaks: "pods that are away count as not ready",
+    breaks: "two pods of a node under one budget are found",
     ...DRAINABLE,
-    find: "if (gone.has(pod.uid)) return isReady(pod) ?",
-    replacement: "if (gone.has(pod.uid)) return !isReady(pod) ?",
+    find: "      under.set(budget, pod);\n",
+    replacement: "",
   },
   {
     breaks: "a PodDisruptionBudget that allows none keeps a node from its drain",
     ...DRAINABLE,
-    find: "return allowed > lost ?",
-    replacement: "return allowed >= lost ?",
+    find: "return only.disruptionsAllowed > 0 ?",
+    replacement: "return only.disruptionsAllowed >= 0 ?",
   },
   {
     breaks: "nodes that start in one pass count for each other",

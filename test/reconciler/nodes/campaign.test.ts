@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseWindow, type Window } from "../../../reconciler/model/window.ts";
-import { closeCampaign, isWindowOpen } from "../../../reconciler/nodes/campaign.ts";
+import { closeCampaign, isWindowOpen } from "../../../reconciler/nodes/skip.ts";
 
 function window(
   cron: string,

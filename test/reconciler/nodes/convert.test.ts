@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { convertShadow } from "../../../reconciler/nodes/convert.ts";
-import { answerConversion } from "../../../reconciler/nodes/convert-review.ts";
+import { answerConversion, convertShadow } from "../../../reconciler/nodes/convert.ts";
 
 const GROUP = "brupop.bottlerocket.aws";
 const metadata = {

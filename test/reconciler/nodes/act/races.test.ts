@@ -133,8 +133,8 @@ describe("what people and Prometheus see", () => {
     assert.deepEqual(
       waiting.map(({ node, reason }) => [node, reason]),
       [
-        ["node-2", "OtherZoneFirst"],
-        ["node-3", "OtherZoneFirst"],
+        ["node-2", "LimitReached"],
+        ["node-3", "LimitReached"],
       ],
     );
   });

@@ -68,7 +68,7 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
   it("skips a node that two policies select, and says which", async (t) => {
     const on = await setFleet(t);
     createPolicy(on, "one", {});
-    createPolicy(on, "two", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
+    createPolicy(on, "two", { nodeSelector: { pool: "node-1" } });
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
     await on.tick();
