@@ -21,7 +21,7 @@ import { buildKubeconfig } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import { follow } from "../stage/follow.ts";
 import { AGENT, type NodeClusterStage, TEST_LABEL } from "./node-stage.ts";
-import { timestamp } from "../../emulator/objects.ts";
+import { reportNode } from "../../emulator/controllers/report-node.ts";
 import type { OpenStage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone, type ZoneOptions } from "../stage/zones.ts";
@@ -47,17 +47,8 @@ async function reportBoot(
   name: string,
   { ready, bootId }: { readonly ready: boolean; readonly bootId: string },
 ): Promise<void> {
-  const now = timestamp(Date.now());
-  const condition = {
-    type: "Ready",
-    status: ready ? "True" : "False",
-    reason: "Test",
-    lastTransitionTime: now,
-    lastHeartbeatTime: now,
-  };
-  await call("PATCH", `/api/v1/nodes/${name}/status`, {
-    status: { conditions: [condition], nodeInfo: { bootID: bootId } },
-  });
+  const status = reportNode(undefined, { ready: ready ? "True" : "False", bootId, now: Date.now() });
+  await call("PATCH", `/api/v1/nodes/${name}/status`, { status });
 }
 
 async function untilAgentPod({ admin, namespace }: NodeClusterStage, node: string): Promise<AgentPod["metadata"]> {

@@ -20,6 +20,9 @@ import { createPrometheusClient } from "../../../infra/prometheus/act/client.ts"
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";
 import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
+import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import { playAgent } from "../../emulator/controllers/agent-step.ts";
+import { reportNode } from "../../emulator/controllers/report-node.ts";
 import { RESERVED } from "../../emulator/controllers/schedule.ts";
 import { applyRbac, buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
@@ -36,8 +39,8 @@ const selector = { [`zonewise.test/${id}`]: "true" };
 
 interface Shadow {
   readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
-  readonly spec: { readonly state: string; readonly version?: string | null };
-  readonly status?: Readonly<Record<string, unknown>>;
+  readonly spec: ShadowSpec;
+  readonly status?: ShadowStatus;
 }
 
 let printed = "";
@@ -203,40 +206,20 @@ function openUpdates() {
 }
 
 /** Ready, as its kubelet says; conditions of others stay. */
-async function setNode(name: string, bootID: string): Promise<void> {
+async function setNode(name: string, bootId: string): Promise<void> {
   const path = `/api/v1/nodes/${name}`;
-  const at = new Date().toISOString().replace(/\.\d+/, "");
-  const ready = { type: "Ready", status: "True", lastTransitionTime: at, lastHeartbeatTime: at, reason: "Test" };
-  const { status } = await admin.call<Node>("GET", path);
-  const others = (status?.conditions ?? []).filter(({ type }) => type !== "Ready");
-  await admin.call("PATCH", `${path}/status`, {
-    status: { conditions: [{ ...ready, message: "" }, ...others], nodeInfo: { bootID } },
-  });
+  const status = reportNode(await admin.call<Node>("GET", path), { ready: "True", bootId, now: Date.now() });
+  await admin.call("PATCH", `${path}/status`, { status });
 }
 
-/** What an agent does next, without a host. */
+/** What an agent does next, without a host: one state of an update that goes well. */
 async function stepAgent(name: string, order: string[]): Promise<void> {
   const path = `${shadowsOf("v2")}/brs-${name}`;
   const { spec, status } = await admin.call<Shadow>("GET", path);
-  const report = (change: object) => admin.call("PATCH", `${path}/status`, { status: { ...status, ...change } });
-  if (!status)
-    return void (await report({
-      current_version: "1.0.0",
-      target_version: "1.1.0",
-      current_state: "Idle",
-      crash_count: 0,
-    }));
-  if (spec.state === status["current_state"]) return;
-  const boots = spec.state === "RebootedIntoUpdate";
-  const bootId = `boot-${spec.version}`;
-  if (boots) await setNode(name, bootId);
-  if (spec.state === "Idle") order.push(name);
-  await report({
-    current_state: spec.state,
-    ...(boots && {
-      current_version: spec.version,
-      boot_id: bootId,
-      boot_reported_at: new Date(Date.now() - 1000).toISOString(),
-    }),
-  });
+  const bootId = status?.boot_id ?? "boot-1";
+  const host = { version: status?.current_version ?? "1.0.0", bootId };
+  const after = playAgent({ spec, status, host, target: "1.1.0", cordoned: false }, Date.now(), `boot-${spec.version}`);
+  if (after.host.bootId !== bootId) await setNode(name, after.host.bootId);
+  if (spec.state === "Idle" && status && status.current_state !== "Idle") order.push(name);
+  await admin.call("PATCH", `${path}/status`, { status: after.status });
 }

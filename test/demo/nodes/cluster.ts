@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../../../reconciler/nodes/shadow.ts";
-import { dig, type Draft, isTrue, put, timestamp } from "../../emulator/objects.ts";
+import { reportNode } from "../../emulator/controllers/report-node.ts";
+import { dig, type Draft, isTrue, put } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
 import { define } from "../definitions.ts";
 import type { DrawnNode } from "./picture.ts";
@@ -83,15 +84,8 @@ export function reportBoot(
 ): void {
   const node = store.get("nodes", undefined, name);
   if (!node) return;
-  const time = timestamp(Date.now());
-  const condition = {
-    type: "Ready",
-    status: ready ? "True" : "Unknown",
-    reason: "Simulated",
-    lastHeartbeatTime: time,
-    lastTransitionTime: time,
-  };
-  store.update("nodes", { ...node, status: { conditions: [condition], nodeInfo: { bootID: bootId } } });
+  const status = reportNode(node, { ready: ready ? "True" : "Unknown", bootId, now: Date.now() });
+  store.update("nodes", { ...node, status });
 }
 
 /** What is drawn of each node. */

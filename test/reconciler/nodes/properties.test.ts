@@ -23,7 +23,7 @@ const EVENTS: readonly (readonly [name: string, event: Event])[] = [
   ["a minute", (world) => world.advance(1)],
   ["ten minutes", (world) => world.advance(10)],
   ["two hours", (world) => world.advance(120)],
-  ["a failure", (world, host) => world.fail(host)],
+  ["a failure", (world, host) => world.step(host, true)],
   ["silence", flip("silent")],
   ["a budget", flip("blocked")],
   ["missing work", flip("missing")],

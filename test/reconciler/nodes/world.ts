@@ -1,5 +1,4 @@
 /** A world of hosts, their agents and a controller that may die between any two writes: values only. */
-import { decideAgent, failStatus, reportHost } from "../../../reconciler/nodes/decide-agent.ts";
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { planPass, type NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
@@ -7,13 +6,15 @@ import { policyStatus } from "../../../reconciler/nodes/policy-status.ts";
 import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { planUpkeep } from "../../../reconciler/nodes/upkeep.ts";
-import { at, NOW, node, policy, shadow } from "./fixture.ts";
+import { type AgentNode, agentStep, boot, isAnnounced } from "../../emulator/controllers/agent-step.ts";
+import { NOW, node, policy, shadow } from "./fixture.ts";
 
 export interface Host {
   readonly name: string;
   node: UpdateNode;
   spec: ShadowSpec;
   status: ShadowStatus;
+  /** Of its shadow. */
   version: number;
   boots: number;
   /** The version that runs. */
@@ -32,6 +33,14 @@ export interface Host {
 export const TARGET = "1.1.0";
 const bootOf = ({ boots }: Host): string => `boot-${boots}`;
 const MINUTE = 60_000;
+
+const viewOf = (host: Host): AgentNode => ({
+  spec: host.spec,
+  status: host.status,
+  host: { version: host.runs, bootId: bootOf(host) },
+  target: TARGET,
+  cordoned: host.node.cordonedBy !== undefined,
+});
 
 export class World {
   ms = 0;
@@ -133,57 +142,17 @@ export class World {
     throw new Error("the plan never ends");
   }
 
-  /** The agent and its host take one step: the agent's is the one that it decides. */
-  step(host: Host): void {
-    const { spec, status } = host;
+  /** The agent and its host take one step, in which what the agent does fails if it is told to. */
+  step(host: Host, fails = false): void {
     if (host.dead || (host.silent && host.node.ready)) return;
     if (!host.node.ready) return this.#comeBack(host);
-    if (status.rebooting?.boot_id === bootOf(host)) return this.#reboot(host);
-    const step = decideAgent({
-      now: NOW + this.ms,
-      shadow: { spec, status },
-      host: this.#facts(host),
-      target: TARGET,
-      rebootMs: 10 * MINUTE,
-    });
-    switch (step.step) {
-      case "create":
-      case "wait":
-        return;
-      case "uncordon":
-        this.#mark(host, undefined);
-        return this.#report(host, step.status);
-      case "report":
-        return this.#report(host, step.status);
-      case "stage":
-        return this.#report(host, { ...reportHost({ host: this.#facts(host) }, status), current_state: spec.state });
-      case "drain":
-        return this.#drain(host);
-    }
-  }
-
-  #facts = (host: Host) => ({ version: host.runs, bootId: bootOf(host) });
-
-  /** The agent's action fails. */
-  fail(host: Host): void {
-    const { spec, status } = host;
-    const isIdle = spec.state === status.current_state || spec.state === "Idle";
-    if (host.silent || host.dead || !host.node.ready || status.rebooting || isIdle) return;
-    this.#report(host, failStatus({ now: NOW + this.ms, host: this.#facts(host) }, status, "it failed"));
-  }
-
-  /** The API adds when a boot was reported first. */
-  #report(host: Host, next: ShadowStatus): void {
-    const isNew = next.boot_id !== host.status.boot_id;
-    if (next.crash_count > host.status.crash_count) this.reached.failures++;
-    const since = isNew ? at(this.ms) : host.status.boot_reported_at;
-    this.#write(host, { status: { ...next, ...(since !== undefined && { boot_reported_at: since }) } });
-  }
-
-  #drain(host: Host): void {
-    if (host.node.cordonedBy === undefined) return this.#mark(host, `shadow-${host.name}`);
-    if (host.blocked) return;
-    this.#write(host, { status: { ...host.status, rebooting: { boot_id: bootOf(host), at: at(this.ms) } } });
+    const found = viewOf(host);
+    if (isAnnounced(found)) return this.#reboot(host);
+    const { status, cordoned } = agentStep(found, NOW + this.ms, { blocked: host.blocked, fails });
+    if (cordoned !== found.cordoned) this.#mark(host, cordoned ? `shadow-${host.name}` : undefined);
+    if (!status || status === host.status) return;
+    if (status.crash_count > host.status.crash_count) this.reached.failures++;
+    this.#write(host, { status });
   }
 
   #reboot(host: Host): void {
@@ -193,7 +162,7 @@ export class World {
 
   #comeBack(host: Host): void {
     host.boots++;
-    if (host.status.current_state === "StagedAndPerformedUpdate" && !host.rollsBack) host.runs = TARGET;
+    host.runs = boot(viewOf(host), bootOf(host), host.rollsBack).host.version;
     host.node = { ...host.node, ready: true, readySince: NOW + this.ms, bootId: bootOf(host) };
   }
 

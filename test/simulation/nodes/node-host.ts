@@ -4,7 +4,8 @@
  *   up --reboot--> down --NOT_READY_MS--> the Node is not Ready, nor are its pods
  *                    \--rebootMs--> up: the kubelet registers with the new boot --> Ready
  */
-import { dig, isTrue, listOf, put, timestamp } from "../../emulator/objects.ts";
+import { reportNode } from "../../emulator/controllers/report-node.ts";
+import { dig, isTrue, put, timestamp } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
 import { createHost, type Host } from "../../host/host.ts";
 import type { Draw } from "../draw.ts";
@@ -51,25 +52,16 @@ export function createNodeHost({ store, schedule, draw, node, actionMs, rebootMs
   function report(ready: "True" | "False" | "Unknown", isDown: boolean): void {
     const object = stored();
     if (!object) return;
-    const time = timestamp(schedule.now() + (ready === "Unknown" ? 0 : skewMs));
-    const condition = {
-      type: "Ready",
-      status: ready,
-      reason: "Simulated",
-      lastHeartbeatTime: time,
-      lastTransitionTime: isTrue(object, "Ready") && ready === "True" ? transitionOf(object, time) : time,
-    };
     const { "sim/down": _, ...annotations } = object.metadata.annotations ?? {};
+    const isHeard = ready !== "Unknown";
     store.update("nodes", {
       ...object,
       metadata: { ...object.metadata, annotations: { ...annotations, ...(isDown && { "sim/down": "true" }) } },
-      status: {
-        conditions: [
-          condition,
-          ...listOf(dig(object, "status", "conditions")).filter((one) => dig(one, "type") !== "Ready"),
-        ],
-        nodeInfo: ready === "Unknown" ? dig(object, "status", "nodeInfo") : { bootID: model.facts().bootId },
-      },
+      status: reportNode(object, {
+        ready,
+        ...(isHeard && { bootId: model.facts().bootId }),
+        now: schedule.now() + (isHeard ? skewMs : 0),
+      }),
     });
   }
 
@@ -131,13 +123,6 @@ export function createNodeHost({ store, schedule, draw, node, actionMs, rebootMs
   };
   host.register();
   return host;
-}
-
-function transitionOf(object: KubeObject, otherwise: string): string {
-  const [condition] = (dig(object, "status", "conditions") ?? []) as readonly {
-    readonly lastTransitionTime?: string;
-  }[];
-  return condition?.lastTransitionTime ?? otherwise;
 }
 
 function notReady(pod: KubeObject, time: string): object {

@@ -21,6 +21,8 @@ import {
 } from "../../../../reconciler/nodes/shadow.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createRecorder } from "../../../../reconciler/report/act/recorder.ts";
+import { playAgent } from "../../../emulator/controllers/agent-step.ts";
+import { reportNode } from "../../../emulator/controllers/report-node.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
 import { setStage, type Stage } from "../../stage.ts";
 
@@ -157,42 +159,25 @@ export function report(stage: Stage, node: string, status: Partial<ShadowStatus>
   stage.emulator.store.update(SHADOWS, { ...shadow, status: { ...before, ...status } });
 }
 
-interface StoredNode extends KubeObject {
-  readonly spec?: object;
-  readonly status?: { readonly conditions?: readonly object[]; readonly nodeInfo?: object };
-}
-
 /** Changes a Node as its kubelet does. */
 export function setNode(stage: Stage, name: string, { ready = true, bootId = "boot-1" }): void {
-  const node = stage.emulator.store.get("nodes", undefined, name) as StoredNode;
-  const time = new Date(stage.clock.now()).toISOString().replace(/\.\d+/, "");
-  // It leaves alone what others say of the node.
-  const others = (node.status?.conditions ?? []).filter((one) => (one as { type: string }).type !== "Ready");
-  const conditions = [...others, { type: "Ready", status: ready ? "True" : "Unknown", lastTransitionTime: time }];
-  stage.emulator.store.update("nodes", {
-    ...node,
-    status: { ...node.status, conditions, nodeInfo: { bootID: bootId } },
-  });
+  const node = stage.emulator.store.get("nodes", undefined, name);
+  if (!node) throw new Error(`no node ${name}`);
+  const status = reportNode(node, { ready: ready ? "True" : "Unknown", bootId, now: stage.clock.now() });
+  stage.emulator.store.update("nodes", { ...node, status });
 }
 
-/** What an agent and its host do next: one step of an update that goes well. */
+/** What an agent and its host do next: one state of an update that goes well. */
 export function stepAgent(stage: Stage, node: string): void {
   const shadow = shadowOf(stage, node);
   if (!shadow) return;
   const { spec, status } = shadow;
-  if (!status) return report(stage, node, { boot_id: "boot-1" });
-  if (spec.state === status.current_state) return;
-  if (spec.state === "RebootedIntoUpdate" && status.current_state === "StagedAndPerformedUpdate") {
-    setNode(stage, node, { bootId: "boot-2" });
-    const time = new Date(stage.clock.now()).toISOString();
-    return report(stage, node, {
-      current_state: spec.state,
-      current_version: spec.version ?? "",
-      boot_id: "boot-2",
-      boot_reported_at: time,
-    });
-  }
-  report(stage, node, { current_state: spec.state });
+  const bootId = status?.boot_id ?? "boot-1";
+  const version = status?.current_version ?? "1.0.0";
+  const found = { spec, status, host: { version, bootId }, target: status?.target_version ?? "1.1.0", cordoned: false };
+  const after = playAgent(found, stage.clock.now(), "boot-2");
+  if (after.host.bootId !== bootId) setNode(stage, node, { bootId: after.host.bootId });
+  if (after.status) stage.emulator.store.update(SHADOWS, { ...shadow, status: after.status });
 }
 
 export const NODES = ["node-1", "node-2", "node-3"];
