@@ -3,16 +3,17 @@
  * that could never be answered, and warns of fields that are easily misunderstood. Fails open: the definitions' own
  * rules refuse the rest, and without an answer the reconciler releases no pod, and opens no gate.
  */
-import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
+import { isDeepStrictEqual } from "node:util";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
 import { readQueryTarget } from "../../infra/prometheus/target.ts";
 import { fillPlaceholders } from "../../reconciler/checks/placeholders.ts";
-import { comparesWithNone, NEEDS_BASELINE, NO_OTHER_PODS } from "../../reconciler/phased/phased-rollout.ts";
+import { NEEDS_BASELINE, NO_OTHER_PODS, comparesWithNone } from "../../reconciler/phased/phased-rollout.ts";
 import { SAMPLE_VALUES } from "../../reconciler/phased/placeholder-values.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { validateGate } from "./validate-gate.ts";
+import { isReadable, readGate } from "../../reconciler/gates/gate.ts";
+import { findImpossible } from "../../reconciler/gates/placeholder-values.ts";
 
 const OBJECT = z.object({
   metadata: z.object({ name: z.string().nullish() }).nullish(),
@@ -161,4 +162,32 @@ async function findRival(
 
 function deny(problems: readonly string[]): Answer {
   return { allowed: false, code: 422, reason: "Invalid", message: problems.join("; ") };
+}
+
+const GATE = z.object({ spec: z.looseObject({}) });
+
+/**
+ * An update is refused only for new problems: a gate that was stored with a problem can still be changed to observe
+ * only.
+ */
+function validateGate(request: AdmissionRequest): Answer {
+  const problems = findIn(request.object, request);
+  const known = new Set(findIn(request.operation === "UPDATE" ? request.oldObject : undefined, request));
+  const added = problems.filter((problem) => !known.has(problem));
+  if (added.length > 0) return { allowed: false, code: 422, reason: "Invalid", message: added.join("; ") };
+  const warnings = problems.map((problem) => `${problem}: it holds as before`);
+  return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
+}
+
+/** Finds nothing in an object that is no gate: its definition refuses it. */
+function findIn(object: unknown, { namespace = "" }: Pick<AdmissionRequest, "namespace">): string[] {
+  const spec = GATE.safeParse(object).data?.spec;
+  const gate = readGate({ metadata: { namespace }, spec });
+  if (!gate) return [];
+  if (!isReadable(gate)) return ["spec: it cannot be read, and the gate would never open"];
+  const urls = gate.checks.flatMap(({ name, query }) => {
+    const { problem } = readQueryTarget(query.url);
+    return problem === undefined ? [] : [`check ${name}: query.url ${problem}`];
+  });
+  return [...urls, ...findImpossible(gate)].map((problem) => `spec.checks: ${problem}`);
 }

@@ -1,51 +1,35 @@
-/** Reports the writes for PhasedRollouts: log lines and Events, each from the decision itself. */
+/**
+ * Reports the writes for PhasedRollouts: log lines and Events, each from the decision itself, and notices of a change of
+ * the status, each once, as the status remembers it.
+ */
 import { isSameJson } from "../../../infra/json.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Hold } from "../../model/decision.ts";
-import { type Notice, noticesOf } from "../notices.ts";
 import type { PhasedRollout } from "../phased-rollout.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import type { GatheredRollout } from "./gather-rollouts.ts";
 import type { Write } from "./take-phased-step.ts";
+import { type PhasedStatus, findCondition } from "../status.ts";
 
-export interface Narrator {
-  /** Called after each write; `hold` if a budget forbade it. */
-  readonly narrate: (
-    emitEvents: Recorder["emitEvents"],
-  ) => (decision: Write, gathered: GatheredRollout, hold: Hold | undefined) => void;
-  /** Forgets all but these. */
-  readonly endTick: (living: readonly PhasedRollout[]) => void;
+interface Written {
+  readonly decision: Write;
+  readonly gathered: GatheredRollout;
+  /** A budget forbade the write. */
+  readonly hold: Hold | undefined;
 }
 
-export function createNarrator(log: Log): Narrator {
-  /** The last hold of each, which is logged once. */
-  const holds = new Map<string, string>();
-
-  function isRepeated({ namespace, name }: PhasedRollout, hold: Hold | undefined): boolean {
-    const key = `${namespace}/${name}`;
-    const message = hold?.message;
-    const isKnown = message !== undefined && holds.get(key) === message;
-    if (message === undefined) holds.delete(key);
-    else holds.set(key, message);
-    return isKnown;
-  }
-
-  return {
-    narrate: (emitEvents) => (decision, gathered, hold) => {
-      const { rollout } = gathered;
-      const notices = hold ? [heldBack(hold)] : noticesOfWrite(decision, gathered);
-      emitEvents(notices.map((notice) => ({ regarding: rollout, ...notice })));
-      if (isRepeated(rollout, hold)) return;
-      const text = hold?.message ?? describe(decision, rollout);
-      const { namespace, name } = rollout;
-      if (text !== undefined)
-        log.info(text, { namespace, phasedRollout: name, action: hold ? "hold" : decision.action });
-    },
-    endTick(living) {
-      const keys = new Set(living.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const key of holds.keys()) if (!keys.has(key)) holds.delete(key);
-    },
-  };
+/** Called after each write. A hold lasts: its Event says it, and not a line each tick. */
+export function narrate(
+  { decision, gathered, hold }: Written,
+  { emitEvents, log }: Pick<Recorder, "emitEvents"> & { readonly log: Log },
+): void {
+  const { rollout } = gathered;
+  const notices = hold ? [heldBack(hold)] : noticesOfWrite(decision, gathered);
+  emitEvents(notices.map((notice) => ({ regarding: rollout, ...notice })));
+  const text = hold?.message ?? describe(decision, rollout);
+  const { namespace, name } = rollout;
+  if (text !== undefined)
+    log[hold ? "debug" : "info"](text, { namespace, phasedRollout: name, action: hold ? "hold" : decision.action });
 }
 
 const heldBack = ({ message }: Hold): Notice => ({ type: "Normal", reason: "StepHeld", message });
@@ -114,4 +98,89 @@ function describeStatus({ status }: Extract<Write, { action: "report" }>, rollou
       .filter((part) => part !== undefined)
       .join(": ");
   return outline(before) === outline(status) ? undefined : outline(status);
+}
+
+interface Notice {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+type NoticeRule = (before: PhasedStatus, after: PhasedStatus, rollout: PhasedRollout) => Notice | undefined;
+
+const isRolling = ({ phase }: PhasedStatus): boolean => phase === "Rolling" || phase === "Stalled";
+const isRollingBack = (status: PhasedStatus): boolean =>
+  isRolling(status) && findCondition(status, "Updated")?.reason === "RollingBack";
+const messageIn = (status: PhasedStatus, type = "Updated"): string => findCondition(status, type)?.message ?? "";
+
+/** Reported again when the cause changes within the phase. */
+const cannotManage: NoticeRule = (before, after) => {
+  const message = messageIn(after);
+  const isNew = before.phase !== after.phase || messageIn(before) !== message;
+  return after.phase === "ErrorCannotManage" && isNew
+    ? { type: "Warning", reason: "CannotManage", message }
+    : undefined;
+};
+
+const suspended: NoticeRule = (before, after) =>
+  after.phase === "Suspended" && before.phase !== "Suspended"
+    ? { type: "Normal", reason: "Suspended", message: messageIn(after) }
+    : undefined;
+
+const rollingBack: NoticeRule = (before, after) =>
+  isRollingBack(after) && !isRollingBack(before)
+    ? { type: "Normal", reason: "RollingBack", message: messageIn(after) }
+    : undefined;
+
+const started: NoticeRule = (before, after) =>
+  isRolling(after) && !isRollingBack(after) && !isRolling(before)
+    ? { type: "Normal", reason: "RolloutStarted", message: messageIn(after) }
+    : undefined;
+
+const restarted: NoticeRule = (before, after) =>
+  isRolling(after) && !isRollingBack(after) && isRolling(before) && before.updateRevision !== after.updateRevision
+    ? { type: "Normal", reason: "RolloutRestarted", message: messageIn(after) }
+    : undefined;
+
+const completed: NoticeRule = (before, after) => {
+  if (after.phase !== "Updated" || !isRolling(before)) return undefined;
+  return isRollingBack(before) || before.updateRevision !== after.updateRevision
+    ? { type: "Normal", reason: "RolledBack", message: messageIn(after) }
+    : { type: "Normal", reason: "RolloutCompleted", message: messageIn(after) };
+};
+
+const stalled: NoticeRule = (before, after) =>
+  after.phase === "Stalled" && before.phase !== "Stalled"
+    ? { type: "Warning", reason: "RolloutStalled", message: messageIn(after) }
+    : undefined;
+
+/** The message may differ with each attempt. */
+const unanswered: NoticeRule = (before, after) => {
+  const isUnanswered = (status: PhasedStatus): boolean => findCondition(status, "ChecksHealthy")?.status === "False";
+  if (!isUnanswered(after) || isUnanswered(before)) return undefined;
+  return { type: "Warning", reason: "PrometheusError", message: messageIn(after, "ChecksHealthy") };
+};
+
+/** Objects of the original meant the opposite, and pass no webhook. */
+const successWhenUnset: NoticeRule = (before, after, { statesSuccessWhen, check }) => {
+  if (statesSuccessWhen || before.observedGeneration === after.observedGeneration) return undefined;
+  const message = `spec.check.query.successWhen is not set: a check is successful if the query returns ${check.successWhen === "NoData" ? "no data" : "data"}`;
+  return { type: "Warning", reason: "SuccessWhenUnset", message };
+};
+
+const RULES: readonly NoticeRule[] = [
+  cannotManage,
+  suspended,
+  rollingBack,
+  started,
+  restarted,
+  completed,
+  stalled,
+  unanswered,
+  successWhenUnset,
+];
+
+/** The notices of a change from the stored status of `rollout` to `after`. */
+function noticesOf(rollout: PhasedRollout, after: PhasedStatus): Notice[] {
+  return RULES.map((rule) => rule(rollout.status, after, rollout)).filter((notice) => notice !== undefined);
 }

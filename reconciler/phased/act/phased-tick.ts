@@ -1,7 +1,8 @@
 /**
  * The tick of all PhasedRollouts, beside that of the groups (§16):
  *
- *   list PhasedRollouts and StatefulSets -> each: decide, check if due, write -> when is the next one due?
+ *   list PhasedRollouts and StatefulSets -> each: decide -> write -> read it again -> decide ... until only waiting is left
+ *     -> when is the next one due?
  *
  * A settled tick costs the two lists. Without the definition it costs one call a minute, and one log line.
  */
@@ -12,16 +13,25 @@ import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { readEach } from "../../../infra/kubernetes/read-each.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { CheckMetrics } from "../../../infra/metrics/metrics.ts";
-import { createSlots, type Slots } from "../../../infra/slots.ts";
-import { earliest } from "../../../infra/timestamp.ts";
+import { earliest, parseTimestamp } from "../../../infra/timestamp.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
-import type { SuccessWhen } from "../../checks/check.ts";
+import { type CheckAnswer, type SuccessWhen, type Urgency, judgeAnswer } from "../../checks/check.ts";
 import type { PhasedList } from "../../model/outcome.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
-import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
-import { type GatheredRollout, type GatheredRollouts, gatherRollouts } from "./gather-rollouts.ts";
-import { createNarrator, type Narrator } from "./narrate.ts";
-import { visitRollout, type Visitor } from "./visit-rollout.ts";
+import type { DisruptionContext, MayDisrupt } from "../../budget/act/may-disrupt.ts";
+import {
+  type GatheredRollout,
+  type GatheredRollouts,
+  gatherAgain,
+  gatherPods,
+  gatherRollouts,
+} from "./gather-rollouts.ts";
+import { narrate } from "./narrate.ts";
+import { hasNoCandidate, phasedPlaceholders } from "../placeholder-values.ts";
+import type { Hold } from "../../model/decision.ts";
+import { decidePhased } from "../decide-phased.ts";
+import type { PhasedDecision, PhasedSnapshot } from "../snapshot.ts";
+import { type Write, takePhasedStep } from "./take-phased-step.ts";
 
 export interface PhasedInput extends Context {
   /** "" for all. */
@@ -53,13 +63,10 @@ export interface PhasedTools {
   readonly successWhen: SuccessWhen;
 }
 
-/** Concurrent visits, without those that wait for Prometheus. */
-const AT_A_TIME = 64;
 const MISSING_FOR_MS = 60_000;
 const NOTHING: PhasedResult = { acted: false, failed: false };
 
 export function createPhasedTick(tools: PhasedTools): PhasedTick {
-  const narrator = createNarrator(tools.log);
   const kind = createOptionalKind(
     {
       capability: "phased rollouts",
@@ -88,9 +95,7 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
       if (!read) return NOTHING;
       const { gathered } = read;
       const rollouts = gathered.flatMap((one) => one.rollouts);
-      const visited = await visitAll(rollouts, { ...tools, ...input, narrator });
-      // Those of a namespace that could not be read live on.
-      if (!read.failed) narrator.endTick(rollouts.map(({ rollout }) => rollout));
+      const visited = await visitAll(rollouts, { ...tools, ...input });
       return { ...visited, failed: read.failed || visited.failed, lists: gathered.map(({ list }) => list) };
     } catch (error) {
       if (input.stop.aborted) return NOTHING;
@@ -100,13 +105,11 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
   };
 }
 
-interface Visiting extends PhasedInput, Omit<PhasedTools, "clock"> {
-  readonly narrator: Narrator;
-}
+type Visiting = PhasedInput & Omit<PhasedTools, "clock">;
 
+/** Side by side: an endpoint that does not answer holds up its own PhasedRollouts alone. */
 async function visitAll(gathered: readonly GatheredRollout[], input: Visiting): Promise<PhasedResult> {
-  const places = createSlots(AT_A_TIME);
-  const results = await Promise.all(gathered.map((one) => visitInPlace(one, places, input).catch(() => NOTHING)));
+  const results = await Promise.all(gathered.map((one) => visitOne(one, input)));
   const dueAt = earliest(results.map((result) => result.dueAt));
   return {
     acted: results.some(({ acted }) => acted),
@@ -115,33 +118,12 @@ async function visitAll(gathered: readonly GatheredRollout[], input: Visiting): 
   };
 }
 
-/**
- * A visit that waits for Prometheus gives its place to others: endpoints that do not answer must not hold them up.
- * Rejects if the tick ends before.
- */
-async function visitInPlace(one: GatheredRollout, places: Slots, input: Visiting): Promise<PhasedResult> {
-  let place = await places.take(input.stop);
-  const ask: Round["ask"] = async (question) => {
-    place[Symbol.dispose]();
-    const answer = await input.round.ask(question);
-    place = await places.take();
-    return answer;
-  };
-  try {
-    return await visitOne(one, { ...input, round: { ask } });
-  } finally {
-    place[Symbol.dispose]();
-  }
-}
-
 /** An error in one PhasedRollout does not affect the others. */
-async function visitOne(
-  first: GatheredRollout,
-  input: Omit<Visiting, "round"> & Pick<Visitor, "round">,
-): Promise<PhasedResult> {
-  const { narrator, emitEvents, log } = input;
+async function visitOne(first: GatheredRollout, input: Visiting): Promise<PhasedResult> {
+  const { emitEvents, log } = input;
   try {
-    const onWrite = narrator.narrate(emitEvents);
+    const onWrite: Visitor["onWrite"] = (decision, gathered, hold) =>
+      narrate({ decision, gathered, hold }, { emitEvents, log });
     const { acted, dueAt } = await visitRollout(first, { ...input, onWrite });
     return { acted, failed: false, dueAt };
   } catch (error) {
@@ -152,4 +134,84 @@ async function visitOne(
     log.error("the PhasedRollout could not be reconciled", { namespace, phasedRollout: name, error });
     return { acted: false, failed: true };
   }
+}
+
+interface Visitor extends DisruptionContext {
+  readonly round: Pick<Round, "ask">;
+  /** The rule for a successful check, if its object sets none. */
+  readonly successWhen: SuccessWhen;
+  readonly metrics: CheckMetrics;
+  /** Called after each write, and with the hold in place of one. */
+  readonly onWrite: (decision: Write, gathered: GatheredRollout, hold: Hold | undefined) => void;
+}
+
+interface Visit {
+  /** Something other than a status was written: the cluster changes soon. */
+  readonly acted: boolean;
+  /** When it is due again, milliseconds since the epoch; undefined if it waits for a change of the cluster. */
+  readonly dueAt?: number | undefined;
+}
+
+/** More than any sequence of steps that do not wait; the next tick goes on, a moment later. */
+const MAX_STEPS = 10;
+
+/** Throws the error of the API server, `LeaseLost`, or `Conflict` if another writer was faster. */
+async function visitRollout(first: GatheredRollout, visitor: Visitor): Promise<Visit> {
+  let gathered = first;
+  let acted = false;
+  for (let steps = 0; steps < MAX_STEPS && !visitor.stop.aborted; steps++) {
+    const decision = await decide(gathered, visitor);
+    if (!decision) return { acted, dueAt: visitor.clock.now() };
+    const hold = await takePhasedStep(decision, gathered, visitor);
+    visitor.onWrite(decision, gathered, hold);
+    if (hold) return { acted };
+    if (decision.action !== "report") acted = true;
+    else if (decision.dueAt === undefined || decision.dueAt > visitor.clock.now())
+      return { acted, dueAt: decision.dueAt };
+    const again = await gatherAgain(gathered, visitor, visitor.fence.write());
+    if (!again) return { acted };
+    gathered = again;
+  }
+  // Other writers or a webhook undo our writes. The next tick must not follow at once.
+  return { acted: false, dueAt: visitor.clock.now() };
+}
+
+/** The next write; undefined if Prometheus could not be asked in this tick. */
+async function decide(gathered: GatheredRollout, visitor: Visitor): Promise<Write | undefined> {
+  const snapshot: PhasedSnapshot = { ...gathered, pods: await gatherPods(gathered, visitor), now: visitor.clock.now() };
+  const decision = decidePhased(snapshot);
+  if (decision.action !== "check") return decision;
+  const { check } = gathered.rollout;
+  const answer = await askCheck(snapshot, decision, visitor);
+  if (!answer) return undefined;
+  visitor.metrics.checked(judgeAnswer(check, answer));
+  return afterAnswer(snapshot, answer);
+}
+
+/** Before the first pod a comparison has no candidate, and asks nothing: it must not block that pod for ever. */
+async function askCheck(
+  { target, ...snapshot }: PhasedSnapshot,
+  { dueAt, isTroubled }: Urgency,
+  { round }: Visitor,
+): Promise<CheckAnswer | undefined> {
+  const { namespace, check, status } = snapshot.rollout;
+  const { query, baseline } = check;
+  const own = target && { ...snapshot, target };
+  if (own && hasNoCandidate(own))
+    return { kind: "Comparison", isWithin: true, text: "no pod is updated yet", at: snapshot.now };
+  const startedAt = parseTimestamp(status.rolloutStartTime ?? "");
+  return await round.ask({
+    namespace,
+    query,
+    baseline,
+    dueAt,
+    isTroubled,
+    ...(own && { values: phasedPlaceholders(own) }),
+    ...(startedAt !== undefined && { startedAt }),
+  });
+}
+
+function afterAnswer(snapshot: PhasedSnapshot, answer: CheckAnswer): Write | undefined {
+  const decision: PhasedDecision = decidePhased({ ...snapshot, answer, now: Math.max(snapshot.now, answer.at) });
+  return decision.action === "check" ? undefined : decision;
 }

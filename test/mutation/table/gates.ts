@@ -12,7 +12,7 @@ const PLACEHOLDERS = {
   tests: ["test/reconciler/checks/placeholders.test.ts"],
 };
 const ADMITTED = {
-  file: "functions/phased/validate-gate.ts",
+  file: "functions/phased/phased-validation.ts",
   tests: ["test/functions/through-api.test.ts", "test/functions/phased/phased-webhooks.test.ts"],
 };
 const BASELINE = { file: "reconciler/checks/baseline.ts", tests: ["test/reconciler/checks/baseline.test.ts"] };
@@ -533,13 +533,6 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     ...TURNS,
     find: "one.dueAt < next.dueAt",
     replacement: "one.dueAt > next.dueAt",
-  },
-  {
-    breaks: "a PhasedRollout that waits for Prometheus keeps no other from its visit",
-    file: "reconciler/phased/act/phased-tick.ts",
-    find: "place[Symbol.dispose]();\n    const answer = await input.round.ask(question);\n    place = await places.take();",
-    replacement: "const answer = await input.round.ask(question);",
-    tests: ["test/reconciler/phased/act/waiting.test.ts"],
   },
   {
     breaks: "a stage begins no earlier than its rollout",

@@ -17,7 +17,7 @@ const BACK = { file: "reconciler/phased/roll-back.ts", tests: DECIDED };
 const STEP = { file: "reconciler/phased/decide-step.ts", tests: DECIDED };
 const MANAGE = { file: "reconciler/phased/manage.ts", tests: DECIDED };
 const ADMITTED = {
-  file: "functions/phased/keep-partition.ts",
+  file: "functions/phased/raise-partition.ts",
   tests: ["test/functions/through-api.test.ts", "test/functions/phased/phased-webhooks.test.ts"],
 };
 const SCALED = ["test/reconciler/phased/scaling.test.ts", "test/reconciler/phased/scale-out.test.ts"];

@@ -1,7 +1,7 @@
 /**
  * One StatefulSet on a small cluster, its PhasedRollout and Prometheus, for the properties of a phased rollout.
  */
-import { keepPartition, type ReleaseFields } from "../../../functions/phased/keep-partition.ts";
+import { type ReleaseFields, keepPartition } from "../../../functions/phased/raise-partition.ts";
 import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import type { PhasedStatus } from "../../../reconciler/phased/status.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
