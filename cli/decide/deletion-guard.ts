@@ -38,7 +38,7 @@ export interface DeletionGuard {
 }
 
 const CHOOSE =
-  "docs/hardening.md, Deletions of pods: infra/manifests/pod-deletion-webhook or infra/manifests/pod-deletion-policy";
+  "docs/guides/budgets.md#guard-deletions-too: infra/manifests/pod-deletion-webhook or infra/manifests/pod-deletion-policy";
 
 /** The guard of pods with these labels. */
 export function judgeDeletionGuard(facts: DeletionFacts, podLabels: Labels): DeletionGuard {

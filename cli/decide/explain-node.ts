@@ -114,7 +114,7 @@ const MORE_RULES: Readonly<Record<Exclude<Refusal["reason"], SkipReason>, NodeRu
   },
   Unselected: {
     rule: "a NodeUpdatePolicy selects the node",
-    remedy: () => "write one: docs/node-updates/reference.md",
+    remedy: () => "write one: docs/reference/node-policy.md",
   },
 };
 

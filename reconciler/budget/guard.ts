@@ -64,7 +64,7 @@ export interface Guard {
   readonly notTried?: true;
 }
 
-const APPLY = "docs/install.md, Webhooks: kubectl apply -k infra/manifests/webhooks (or complete, with your namespace)";
+const APPLY = "docs/start/install.md: kubectl apply -k infra/manifests/webhooks (or complete, with your namespace)";
 
 /** Where nothing is registered, nobody needs to ask. */
 export const isUnregistered = ({ hooks }: Registered): boolean => hooks?.length === 0;
@@ -138,7 +138,7 @@ function cureCall(why: string, service: string): string {
   const [home = "", name = ""] = service.split("/");
   const look = `kubectl -n ${home} get deployments,pods,endpointslices`;
   if (/x509|caBundle|certificate/.test(why))
-    return `apply the webhooks again, and the reconciler gives them the CA: ${APPLY}; docs/certificates.md, In trouble`;
+    return `apply the webhooks again, and the reconciler gives them the CA: ${APPLY}; docs/operate/certificates.md, In trouble`;
   if (name !== OURS) return `see what serves ${name}: ${look}; remove the configuration if nothing is to`;
   return `see why no pod of the functions is ready: ${look}; if they were scaled to none: kubectl -n ${home} scale deployment zonewise-functions --replicas=2`;
 }

@@ -123,14 +123,16 @@ function suspended(facts: TickingFacts): Cause | undefined {
     return {
       reason: "Suspended",
       why: `${why}, and the original (Deployment ${served}/${ORIGINAL}) serves the namespace: both must not run at once`,
-      remedy: "docs/migration.md has the steps, the resumption of the CronJob among them",
+      remedy: "docs/migrate/rollout-operator.md has the steps, the resumption of the CronJob among them",
     };
   const resume = kubectl(installation, `patch cronjob ${installation.cronJob} -p '{"spec":{"suspend":false}}'`);
   const isKnown = original !== undefined;
   return {
     reason: "Suspended",
     why,
-    remedy: isKnown ? resume : `unless rollout-operator serves the namespace (docs/migration.md): ${resume}`,
+    remedy: isKnown
+      ? resume
+      : `unless rollout-operator serves the namespace (docs/migrate/rollout-operator.md): ${resume}`,
   };
 }
 
@@ -170,7 +172,7 @@ function notInstalled({ lease, cronJob, installation, served }: TickingFacts): C
   return {
     reason: "NotInstalled",
     why: `no reconciler serves namespace ${served}: there is neither a CronJob ${installation.cronJob} nor a Lease ${installation.lease} of it`,
-    remedy: "docs/install.md says how to install it",
+    remedy: "docs/start/install.md says how to install it",
   };
 }
 

@@ -1,8 +1,13 @@
 /**
- * `npm run bench` measures every figure in the documentation and writes them to the terminal and
- * docs/benchmarks.md. `node test/bench/main.ts NAME...` runs only the named benches and writes no file.
+ * `npm run bench` measures and prints. docs/reference/figures.md has, by hand, what a user decides by. Figures of two runs
+ * do not compare: the ratios within one do. All processes are measured as the image starts them, bundled, with the
+ * arguments of its ENTRYPOINT; only the rollout runs from source, and only on the cluster in KUBECONFIG.
+ *
+ *     npm run bench -- tick start                                only these
+ *     npm run bench -- flags                                     sets of Node's flags of the webhook server
+ *     BENCH_BEFORE=/other/dist npm run bench -- requests starts  another build beside this one, in alternating rounds
  */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { buildAll } from "../../infra/build.ts";
@@ -14,7 +19,7 @@ import { benchEvictions } from "./eviction.ts";
 import { benchLargeObjects } from "./large-objects.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
-import { renderPage, renderTable } from "./page.ts";
+import { describeMachine, renderTable } from "./page.ts";
 import { benchFlags, benchRequests } from "./requests.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
@@ -68,8 +73,5 @@ try {
   await rm(scratch, { recursive: true });
 }
 console.log(renderTable(rows));
-if (named.length === 0) {
-  await mkdir(join(root, "docs"), { recursive: true });
-  await writeFile(join(root, "docs/benchmarks.md"), renderPage(rows, new Date(), load));
-}
+console.log(describeMachine(new Date(), load));
 process.exit();

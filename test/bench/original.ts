@@ -1,11 +1,10 @@
 /** The original's binary, or another server with its flags and paths. */
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
+import { ORIGINAL_FLAGS, variableOf } from "../docs/reference/flags.ts";
 import type { Program } from "./review-server.ts";
 
 /** The path of its eviction webhook. */
 export const EVICTION_PATH = process.env["ORIGINAL_EVICTION_PATH"] ?? "/admission/pod-eviction";
-
-const FLAGS_PAGE = new URL("../../docs/flags.md", import.meta.url);
 
 /** The same for both: no limit of requests that the other has not, and few log lines. */
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -35,15 +34,12 @@ export function readOriginal({ ORIGINAL: command, ORIGINAL_FLAGS: more = "" }: N
   return { command, args: (variables) => [...flagsOf({ ...variables, ...SETTINGS }), ...added] };
 }
 
-/** The flag of each variable, by docs/flags.md: it has the same words. Throws for a variable without one. */
+/** The flag of each variable: it has the same words. Throws for a variable without one. */
 export function flagsOf(variables: Readonly<Record<string, string>>): string[] {
-  const text = readFileSync(FLAGS_PAGE, "utf8");
-  const flags = new Map([...text.matchAll(/^\| `-([\w.-]+)` \|/gm)].map(([, flag = ""]) => [wordsOf(flag), flag]));
+  const flags = new Map(ORIGINAL_FLAGS.map(([flag]) => [variableOf(flag), flag]));
   return Object.entries(variables).map(([name, value]) => {
     const flag = flags.get(name);
     if (flag === undefined) throw new Error(`no flag has the words of ${name}`);
     return `-${flag}=${value}`;
   });
 }
-
-const wordsOf = (flag: string): string => flag.toUpperCase().replaceAll(/[.-]/g, "_");

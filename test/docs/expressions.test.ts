@@ -19,7 +19,7 @@ const VALUES = sampleValues(gateOf());
 describe("the expressions of the documentation", () => {
   it("are found", () => {
     const paths = new Set(FOUND.map(({ path }) => path));
-    for (const path of ["docs/gates.md", "docs/phased-rollouts.md"]) assert.ok(paths.has(path), path);
+    for (const path of ["docs/guides/gates.md", "docs/guides/phased-rollouts.md"]) assert.ok(paths.has(path), path);
   });
   for (const { path, expr, successWhen } of FOUND)
     it(`${path}: ${expr.replaceAll(/\s+/g, " ")}`, () => {

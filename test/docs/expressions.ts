@@ -24,7 +24,7 @@ function queriesIn(value: unknown): Found[] {
   if (typeof value !== "object" || value === null) return [];
   const { query, baseline, successWhen = "NoData", ...rest } = value as Partial<Checked>;
   const own = [query, baseline].flatMap((one) =>
-    typeof one?.expr === "string" ? [{ expr: one.expr, successWhen: one.successWhen ?? successWhen }] : [],
+    typeof one?.expr === "string" ? [{ expr: one.expr, successWhen: query?.successWhen ?? successWhen }] : [],
   );
   return [...own, ...Object.values(rest).flatMap(queriesIn)];
 }

@@ -1,4 +1,4 @@
-/** The lines of docs/functions-locally.md work against the demonstration's cluster, in their order. */
+/** The lines of docs/contribute/testing.md work against the demonstration's cluster, in their order. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -34,7 +34,7 @@ function readSessions(page: string): Session[] {
 }
 
 test("each line answers as the page says", { timeout: 180_000 }, async (t) => {
-  const sessions = readSessions(readPage("docs/functions-locally.md"));
+  const sessions = readSessions(readPage("docs/contribute/testing.md"));
   assert.deepEqual(
     sessions.map(({ calls }) => calls.length),
     [2, 1, 1],

@@ -1,17 +1,17 @@
-/** docs/install.md removes all that can be applied beside an installation. */
+/** docs/start/upgrade.md removes all that can be applied beside an installation. */
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
 import { readPage } from "./pages.ts";
 import { ROOT } from "../infra/manifests.ts";
 
-const [, removal = ""] = readPage("docs/install.md").split("\n## Remove\n");
+const [, removal = ""] = readPage("docs/start/upgrade.md").split("\n## Remove\n");
 /** Kustomizations that users apply by themselves; components are part of another one. */
 const optional = globSync("infra/manifests/*/kustomization.yaml", { cwd: ROOT }).filter((file) =>
   /^# Optional[^]*^kind: Kustomization$/m.test(readPage(file)),
 );
 
-describe("the removal in docs/install.md", () => {
+describe("the removal in docs/start/upgrade.md", () => {
   it("has optional kustomizations to name", () => assert.ok(optional.length >= 4));
   for (const file of optional) {
     const folder = file.replace("/kustomization.yaml", "");
@@ -20,7 +20,7 @@ describe("the removal in docs/install.md", () => {
 });
 
 it("the installation runs the reconciler at once, as the functions wait for its certificate", () => {
-  const [, install = ""] = readPage("docs/install.md").split("\n## With webhooks and certificates\n");
+  const [, install = ""] = readPage("docs/start/install.md").split("\n## With kustomize\n");
   const commands = install.match(/^ {4}kubectl .*$/gm) ?? [];
   const at = (text: string): number => commands.findIndex((command) => command.includes(text));
   const first = at("create job zonewise-first --from=cronjob/zonewise-reconciler");

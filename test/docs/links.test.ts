@@ -55,11 +55,6 @@ for (const path of PAGES)
     it("names only files and folders that exist", () => assert.deepEqual(findMissingPaths(text), []));
   });
 
-it("users are led to pages for users: only the README and the page of differences lead to the specification", () => {
-  const leading = PAGES.filter((path) => /\]\([^)]*\bbehaviour\.md/.test(readPage(path)));
-  assert.deepEqual(leading.toSorted(), ["README.md", "docs/differences.md"]);
-});
-
 it("every page of documentation that a source names exists", () => {
   const files = globSync("{cli,functions,reconciler,infra,knative,test}/**/*.{ts,yaml}", {
     cwd: ROOT,
@@ -79,19 +74,21 @@ describe("the check of links", () => {
     "[a](README.md)",
     "[a](#what-it-does-and-why)",
     "[a](#one-page-1)",
-    "[a](docs/flags.md#notes)",
+    "[a](docs/reference/variables.md#flags-of-rollout-operator)",
     "[a](https://x.example/y#z)",
   ])
     it(`takes ${link}`, () => assert.deepEqual(findDeadLinks("README.md", `${page}${link}`), []));
   for (const [link, target] of [
     ["[a](docs/none.md)", "docs/none.md"],
     ["[a](#two-pages)", "#two-pages"],
-    ["[a](docs/flags.md#none)", "docs/flags.md#none"],
+    ["[a](docs/reference/variables.md#none)", "docs/reference/variables.md#none"],
   ] as const)
     it(`finds ${link}`, () => assert.deepEqual(findDeadLinks("README.md", `${page}${link}`), [target]));
   it("finds a path that does not exist", () =>
     assert.deepEqual(
-      findMissingPaths("`infra/none.ts`, infra/manifests/none, infra/*/none, dist/functions/x.js, docs/flags.md"),
+      findMissingPaths(
+        "`infra/none.ts`, infra/manifests/none, infra/*/none, dist/functions/x.js, docs/reference/variables.md",
+      ),
       ["infra/none.ts", "infra/manifests/none", "infra/*/none"],
     ));
 });

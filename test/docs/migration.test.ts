@@ -1,5 +1,5 @@
 /**
- * docs/migration.md on the webhooks that the original does not have: its process answers them with 404, so they have to
+ * docs/migrate/rollout-operator.md on the webhooks that the original does not have: its process answers them with 404, so they have to
  * go before it answers.
  */
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ const names = globSync("infra/manifests/webhooks/*.yaml", { cwd: join(ROOT) }).m
 const own = names.filter((name) => name !== "kustomization" && !SHARED.includes(name));
 
 it("the way back deletes every webhook configuration that Zonewise alone has", () => {
-  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  const [, back = ""] = readPage("docs/migrate/rollout-operator.md").split("## Back to rollout-operator");
   assert.ok(own.includes("pod-eviction"));
   const missing = own.filter(
     (name) =>
@@ -28,13 +28,13 @@ it("the way back deletes every webhook configuration that Zonewise alone has", (
 });
 
 it("the way back first deletes PhasedRollouts, while the reconciler can release them", () => {
-  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  const [, back = ""] = readPage("docs/migrate/rollout-operator.md").split("## Back to rollout-operator");
   const [first] = back.match(/^ {7}kubectl .*$/m) ?? [];
   assert.match(first ?? "", /kubectl -n NAMESPACE delete phasedrollouts --all --timeout=\d+s$/);
 });
 
 it("the way back deletes every Lease of Zonewise, and sends nobody to a block that deletes the zone tracker", () => {
-  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  const [, back = ""] = readPage("docs/migrate/rollout-operator.md").split("## Back to rollout-operator");
   const [, prefix = ""] =
     /^ +kubectl -n NAMESPACE get leases -o name \| grep \/(\S+) \| xargs -r kubectl/m.exec(back) ?? [];
   assert.notEqual(prefix, "");
@@ -47,7 +47,7 @@ it("the way back deletes every Lease of Zonewise, and sends nobody to a block th
 });
 
 it("the way back deletes every kind of policy that Zonewise has", () => {
-  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  const [, back = ""] = readPage("docs/migrate/rollout-operator.md").split("## Back to rollout-operator");
   const texts = globSync("infra/manifests/**/*.yaml", { cwd: join(ROOT) }).map(readPage);
   const kinds = texts.flatMap((text) =>
     [...text.matchAll(/^kind: (\w+AdmissionPolicy(?:Binding)?)$/gm)].map(([, kind = ""]) => kind.toLowerCase()),
@@ -66,7 +66,7 @@ it("the overlays of a migration treat the configurations of both as such", () =>
 });
 
 it("no command of the page deletes a definition, nor a folder that has some", () => {
-  const commands = readPage("docs/migration.md").match(/^ +kubectl .*delete .*$/gm) ?? [];
+  const commands = readPage("docs/migrate/rollout-operator.md").match(/^ +kubectl .*delete .*$/gm) ?? [];
   assert.ok(commands.length > 10);
   for (const command of commands)
     assert.doesNotMatch(command, /\b(?:crds?|customresourcedefinitions?)\b|delete -f|-k infra\/manifests\/crds/);

@@ -7,9 +7,9 @@ import { readPage, ROOT } from "./pages.ts";
 
 /** Of the systems that the pages migrate from or stand beside. */
 const OTHERS: Readonly<Record<string, string>> = {
-  "brupop-controller-deployment": "docs/migration-from-brupop.md",
-  "sts-phased-rollout-operator-controller-manager": "docs/phased-rollouts.md",
-  "argocd-applicationset-controller": "docs/fleet.md",
+  "brupop-controller-deployment": "docs/migrate/brupop.md",
+  "sts-phased-rollout-operator-controller-manager": "docs/migrate/sts-plus.md",
+  "argocd-applicationset-controller": "docs/guides/gitops.md",
 };
 const KINDS = new Set(["Deployment", "CronJob", "DaemonSet"]);
 const NAMED = /\b(deployment|cronjob|daemonset)s?[/ ]([a-z0-9]+-[a-z0-9-]+)/g;
@@ -31,12 +31,12 @@ for (const page of ["README.md", "knative/README.md", ...globSync("docs/**/*.md"
     });
 }
 
-it("README and operations.md stop the reconciler and node updates by one and the same block", () => {
+it("README and on-call.md stop the reconciler and node updates by one and the same block", () => {
   const lines = ["patch cronjob", "delete job", "scale deployment brupop-apiserver"];
   const blockOf = (page: string): string[] =>
     readPage(page)
       .split("\n\n")
       .map((part) => part.split("\n").filter((line) => line.startsWith("    kubectl")))
       .find((part) => lines.every((line, i) => part[i]?.includes(line))) ?? assert.fail(page);
-  assert.deepEqual(blockOf("README.md"), blockOf("docs/operations.md"));
+  assert.deepEqual(blockOf("README.md"), blockOf("docs/operate/on-call.md"));
 });

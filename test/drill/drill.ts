@@ -127,7 +127,7 @@ async function requireRights(around: Surroundings): Promise<void> {
   );
   if (denied.length === 0) return;
   throw new CliError(`you may not ${denied.map(describeRight).join(", ")}: nothing was made`, {
-    hint: "docs/drill.md has the rights that a drill needs",
+    hint: "docs/operate/drill.md has the rights that a drill needs",
   });
 }
 

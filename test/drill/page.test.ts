@@ -1,27 +1,12 @@
-/** docs/drill.md has the promises, the stages and the rights of the drill. */
+/** docs/operate/drill.md has the image and the rights of the drill. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { parse } from "yaml";
-import { shortDuration } from "../../infra/duration.ts";
-import { PROMISES } from "./judge.ts";
-import { PAUSE_IMAGE, RIGHTS, STAGES } from "./plan.ts";
+import { PAUSE_IMAGE, RIGHTS } from "./plan.ts";
 import { describeRight } from "../../cli/decide/doctor/rights.ts";
-import { readPage, rowsOf } from "../docs/pages.ts";
+import { readPage } from "../docs/pages.ts";
 
-const page = readPage("docs/drill.md");
-const rows = rowsOf(page);
-
-it("the promises are those that are judged, in their words and in their order", () =>
-  assert.deepEqual(
-    rows.slice(0, PROMISES.length).map(([name, means]) => [name, means]),
-    PROMISES.map(({ promise, means }) => [`\`${promise}\``, means]),
-  ));
-
-it("the stages are those that are played, with their bounds", () =>
-  assert.deepEqual(
-    rows.slice(PROMISES.length).map(([name, what = "", limit]) => [name, what.split(":")[0], limit]),
-    Object.entries(STAGES).map(([name, { says, limitMs }]) => [`\`${name}\``, says, shortDuration(limitMs)]),
-  ));
+const page = readPage("docs/operate/drill.md");
 
 it("the image is the one that is taken", () => assert.ok(page.includes(PAUSE_IMAGE)));
 

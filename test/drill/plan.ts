@@ -131,7 +131,7 @@ export function buildZone({ name: run, namespace, nodeSelector, ...run_ }: Run, 
   };
 }
 
-/** Rights in the namespace of the drill. docs/drill.md has the same as rules. */
+/** Rights in the namespace of the drill. docs/operate/drill.md has the same as rules. */
 export const RIGHTS: readonly Right[] = [
   ...["create", "get", "list", "patch", "delete"].map((verb) => `${verb} apps/statefulsets`),
   "patch apps/statefulsets/scale",

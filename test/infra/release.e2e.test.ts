@@ -74,3 +74,19 @@ it("krew finds the archive of kubectl-zonewise by its checksum, and the command 
   assert.equal(status, 0);
   assert.ok(stdout.includes(version), stdout);
 });
+
+it("the package of npm is the command line, without dependencies", () => {
+  run("npm", "pack");
+  assert.equal(spawnSync("tar", ["-xzf", join(out, `npm/zonewise-${version}.tgz`), "-C", join(out, "npm")]).status, 0);
+  const packed = join(out, "npm/package");
+  const { bin: commands, dependencies } = JSON.parse(readFileSync(join(packed, "package.json"), "utf8")) as {
+    readonly bin: Readonly<Record<string, string>>;
+    readonly dependencies?: object;
+  };
+  assert.equal(dependencies, undefined);
+  const { status, stdout } = spawnSync(process.execPath, [join(packed, commands["zonewise"] ?? ""), "--version"], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 0);
+  assert.ok(stdout.includes(version), stdout);
+});

@@ -146,8 +146,8 @@ export const WEBHOOKS: readonly Check<readonly WebhookConfiguration[]>[] = [
     message: ({ webhook }) => `${webhook.name} has no caBundle: the API server cannot call it`,
     fix: ({ configuration }) =>
       isInjected(configuration)
-        ? "let the reconciler run: it injects the CA by the roles of infra/manifests/certificates, and without them nobody does; see docs/certificates.md"
-        : "give it the label grafana.com/inject-rollout-operator-ca=true, and the reconciler injects the CA, unless an annotation leaves it to another injector, such as cert-manager; see docs/certificates.md",
+        ? "let the reconciler run: it injects the CA by the roles of infra/manifests/certificates, and without them nobody does; see docs/operate/certificates.md"
+        : "give it the label grafana.com/inject-rollout-operator-ca=true, and the reconciler injects the CA, unless an annotation leaves it to another injector, such as cert-manager; see docs/operate/certificates.md",
   }),
   row({
     check: "webhook-fails-open",
@@ -272,7 +272,8 @@ export const OWNERS: readonly Check<readonly Definition[]>[] = [
       }),
     object: ({ name }) => `customresourcedefinition/${name}`,
     message: ({ owner }) => `it belongs to ${owner}, and with it every object of this kind in the cluster`,
-    fix: () => "docs/migration.md#what-to-delete-and-what-not says how to take it over before you remove the original",
+    fix: () =>
+      "docs/migrate/rollout-operator.md#what-to-delete-and-what-not says how to take it over before you remove the original",
   }),
 ];
 
@@ -290,7 +291,7 @@ export const CLUSTER: readonly Check<Cluster>[] = [
     when: ({ hasOriginal }) => (hasOriginal ? [ORIGINAL] : []),
     object: (name) => `deployment/${name}`,
     message: () => "the original serves this namespace: both must not run at once",
-    fix: () => "docs/migration.md has the steps",
+    fix: () => "docs/migrate/rollout-operator.md has the steps",
   }),
   row({
     check: "version",
@@ -298,6 +299,6 @@ export const CLUSTER: readonly Check<Cluster>[] = [
     when: ({ isRecent }) => (isRecent ? [] : ["apiserver"]),
     object: (name) => name,
     message: () => "it has no ValidatingAdmissionPolicy of v1: it is older than Kubernetes 1.30",
-    fix: () => "docs/install.md says how to install on older clusters",
+    fix: () => "docs/start/install.md says how to install on older clusters",
   }),
 ];

@@ -108,7 +108,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     for (const line of ["status", "doctor", "explain ingester"]) {
       const { out } = await run(line);
       assert.match(out, /is suspended, and the original \(Deployment default\/rollout-operator\) serves the namespace/);
-      assert.match(out, /docs\/migration\.md has the steps/);
+      assert.match(out, /docs\/migrate\/rollout-operator\.md has the steps/);
       assert.doesNotMatch(out, /suspend":false/);
     }
   });
@@ -119,7 +119,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const { out } = await (await openTerminal(t, stage, { ticks: false })).run("status");
     assert.match(
       out,
-      /helps: unless rollout-operator serves the namespace \(docs\/migration\.md\): kubectl -n default patch/,
+      /helps: unless rollout-operator serves the namespace \(docs\/migrate\/rollout-operator\.md\): kubectl -n default patch/,
     );
   });
 

@@ -225,7 +225,7 @@ const PLACE = /(?<="|-)zonewise(?="|\.grafana)/g;
 /** Kinds that the embedded cluster does not serve, and that nothing here depends on. */
 const NOT_SERVED = /AdmissionPolicy|NetworkPolicy/;
 
-/** `kubectl apply -k`, with the namespace said where docs/install.md has it said. */
+/** `kubectl apply -k`, with the namespace said where docs/start/install.md has it said. */
 export async function applyFolder(stage: Stage, path: string, namespace: string): Promise<void> {
   const { registry, store } = stage.emulator;
   for (const draft of readFolder(join(ROOT, path))) {

@@ -1,4 +1,4 @@
-/** `npm run drill` as a user runs it: a process of its own, under the role of docs/drill.md. */
+/** `npm run drill` as a user runs it: a process of its own, under the role of docs/operate/drill.md. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -35,7 +35,7 @@ interface Rule {
 }
 
 function readDrillRules(): readonly Rule[] {
-  const page = readFileSync(join(ROOT, "docs/drill.md"), "utf8");
+  const page = readFileSync(join(ROOT, "docs/operate/drill.md"), "utf8");
   const [, text = ""] = /^```yaml\n([^]*?)^```$/m.exec(page) ?? [];
   return (parse(text) as { readonly rules: readonly Rule[] }).rules;
 }

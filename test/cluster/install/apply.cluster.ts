@@ -118,7 +118,7 @@ describe("kubectl apply", () => {
     await assert.rejects(admin.call("GET", secret), /NotFound/);
   });
 
-  it("leaves RolloutGroups and Leases behind; what docs/install.md says then deletes them, and Ready is over", async (t) => {
+  it("leaves RolloutGroups and Leases behind; what docs/start/upgrade.md says then deletes them, and Ready is over", async (t) => {
     const { namespace } = await openPlace(t);
     const admin = await connectAdmin(process.env["KUBECONFIG"]);
     t.after(() => admin.close());
@@ -133,7 +133,7 @@ describe("kubectl apply", () => {
     for (const name of ["zonewise-reconciler", "other"]) await admin.call("POST", leases, { metadata: { name } });
     const wait = ["wait", "-n", namespace, "--for=condition=Ready", "rolloutgroup/ingester", "--timeout=60s"];
     assert.equal((await runKubectl(wait)).code, 0);
-    const page = await readFile(new URL("../../../docs/install.md", import.meta.url), "utf8");
+    const page = await readFile(new URL("../../../docs/start/upgrade.md", import.meta.url), "utf8");
     const [, removal = ""] = page.split("\n## Remove\n");
     const [step = ""] = removal.match(/^3\. [^]*?(?=^4\. )/m) ?? [];
     const commands = [...step.matchAll(/^ {7}(kubectl .*)$/gm)].map(([, command = ""]) => command);

@@ -118,7 +118,7 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     values: { replicas: 3, nodeSelector: { pool: "infra" } },
     kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text + NODES } }],
   },
-  "another name of the Service, as docs/migration.md says for the original's chart": {
+  "another name of the Service, as docs/migrate/rollout-operator.md says for the original's chart": {
     values: { service: { name: "mimir-rollout-operator" } },
     kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text + PATCHES } }],
   },

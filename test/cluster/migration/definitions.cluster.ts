@@ -1,4 +1,4 @@
-/** docs/migration.md on the original's definitions, which replace ours for the whole cluster, and the way out. */
+/** docs/migrate/rollout-operator.md on the original's definitions, which replace ours for the whole cluster, and the way out. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

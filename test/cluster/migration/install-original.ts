@@ -1,4 +1,4 @@
-/** Installs the original as its users do, and keeps its manifests as docs/migration.md says. */
+/** Installs the original as its users do, and keeps its manifests as docs/migrate/rollout-operator.md says. */
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

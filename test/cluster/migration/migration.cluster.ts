@@ -1,5 +1,5 @@
 /**
- * docs/migration.md: from the original to Zonewise and back, by the commands of the page, under a loop of writes; from
+ * docs/migrate/rollout-operator.md: from the original to Zonewise and back, by the commands of the page, under a loop of writes; from
  * the manifests of its jsonnet library, and from a release of its chart.
  */
 import assert from "node:assert/strict";

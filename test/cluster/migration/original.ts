@@ -247,7 +247,7 @@ export const buildObjects = (namespace: string): Manifest[] =>
 export const printManifests = (manifests: readonly Manifest[]): string =>
   manifests.map((manifest) => stringify(manifest)).join("---\n");
 
-/** The words of docs/migration.md that a reader replaces. */
+/** The words of docs/migrate/rollout-operator.md that a reader replaces. */
 export const namesOf = ({ operator, labels, secret, release = "" }: Shape, namespace: string) => ({
   NAMESPACE: namespace,
   OPERATOR: operator,

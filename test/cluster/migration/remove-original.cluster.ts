@@ -1,5 +1,5 @@
 /**
- * What docs/migration.md tells to do before and while the original is removed, as its users have installed it:
+ * What docs/migrate/rollout-operator.md tells to do before and while the original is removed, as its users have installed it:
  * definitions and budgets stay, and what Zonewise serves by.
  */
 import assert from "node:assert/strict";

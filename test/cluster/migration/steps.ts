@@ -1,4 +1,4 @@
-/** The steps of docs/migration.md: the commands of a section, run as they are printed. */
+/** The steps of docs/migrate/rollout-operator.md: the commands of a section, run as they are printed. */
 import { spawn } from "node:child_process";
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 
 /** The commands below a heading, in order; of `word`, only those that have it. Steps and points are indented by 7. */
 export async function readCommands(heading: string, word = "", indent = 7): Promise<string[]> {
-  const page = await readFile(join(ROOT, "docs/migration.md"), "utf8");
+  const page = await readFile(join(ROOT, "docs/migrate/rollout-operator.md"), "utf8");
   const section = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? "";
   const line = new RegExp(`^ {${indent}}(?<command>(?:kubectl|sleep|CA=|awk|helm).*)$`, "gm");
   return [...section.matchAll(line)]
@@ -18,7 +18,7 @@ export async function readCommands(heading: string, word = "", indent = 7): Prom
 
 /** What the page tells users of the original's chart to write into a kustomization. */
 export async function readPatches(names: Readonly<Record<string, string>>): Promise<string> {
-  const page = await readFile(join(ROOT, "docs/migration.md"), "utf8");
+  const page = await readFile(join(ROOT, "docs/migrate/rollout-operator.md"), "utf8");
   const [text] = page.match(/^ {7}patches:\n(?: {9,}.*\n)+/m) ?? [];
   if (text === undefined) throw new Error("the page has no patches");
   return fillIn(text.replaceAll(/^ {7}/gm, ""), names);

@@ -131,7 +131,7 @@ export function buildIllegal(
   };
 }
 
-/** How the answers to such writes differ, as docs/migration.md has it. */
+/** How the answers to such writes differ, as docs/migrate/rollout-operator.md has it. */
 export const CODES = {
   original: { StatefulSet: [400], Scale: [400], Eviction: [403] },
   // A policy that does not know the Scale's object leaves it to the webhook behind it.

@@ -1,5 +1,5 @@
 /**
- * Node updates installed beside the reconciler as docs/node-updates/install.md says: applied twice, under the rights of
+ * Node updates installed beside the reconciler as docs/guides/nodes.md says: applied twice, under the rights of
  * the manifests, with a conversion, and removed.
  */
 import assert from "node:assert/strict";

@@ -130,7 +130,7 @@ phasedScenario("of two PhasedRollouts the second waits, and takes over when the 
   await until("given back", async () => (await stage.partition()) === 0);
 });
 
-/** What docs/phased-rollouts.md tells a pipeline to do after its apply. */
+/** What docs/guides/phased-rollouts.md tells a pipeline to do after its apply. */
 async function waitUpdated({ namespace }: PhasedStage, build: string, seconds = 240): Promise<number> {
   const patch = JSON.stringify({ spec: { checkpoint: build } });
   const patched = await runKubectl(["-n", namespace, "patch", "phasedrollout", "guard", "--type=merge", "-p", patch]);

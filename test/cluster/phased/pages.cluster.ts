@@ -1,4 +1,4 @@
-/** The commands of docs/phased-rollouts.md and docs/gates.md do what the pages say, pasted as they are written. */
+/** The commands of docs/guides/phased-rollouts.md and docs/guides/gates.md do what the pages say, pasted as they are written. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
@@ -17,8 +17,8 @@ const commandsOf = (page: string): readonly string[] =>
     .replaceAll(/ \\\n +/g, " ")
     .split("\n")
     .flatMap((line) => (line.startsWith("    kubectl ") ? [line.trim()] : []));
-const PHASED = commandsOf("docs/phased-rollouts.md");
-const GATES = commandsOf("docs/gates.md");
+const PHASED = commandsOf("docs/guides/phased-rollouts.md");
+const GATES = commandsOf("docs/guides/gates.md");
 
 /** The command of a page that has these words. */
 function find(page: readonly string[], words: string): string {
@@ -101,7 +101,7 @@ scenario("a gate as in the page is read, asked again, and switched to Observe", 
   await define(admin, "rolloutgates");
   await using prometheus = await startPrometheus();
   const run = (words: string): Promise<string> => paste(find(GATES, words), namespace);
-  const [, example = ""] = /```yaml\n(.*?)```/s.exec(readPage("docs/gates.md")) ?? [];
+  const [, example = ""] = /```yaml\n(.*?)```/s.exec(readPage("docs/guides/gates.md")) ?? [];
   const gate = parse(example) as Gate;
   const quick = { initialDelaySeconds: 0, periodSeconds: 1, successThreshold: 1, failureThreshold: 1 };
   const checks = gate.spec.checks.map((check) => ({

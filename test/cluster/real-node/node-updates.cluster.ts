@@ -1,5 +1,5 @@
 /**
- * Node updates as containers on a real node, installed and removed by the commands of docs/node-updates/install.md: the
+ * Node updates as containers on a real node, installed and removed by the commands of docs/guides/nodes.md: the
  * agent on the socket of a simulated host, with the token and the CA that the kubelet mounts, through the Service of
  * the node API. A reboot of the host ends the agent's pod, and gives the next one and the kubelet another boot id.
  */
@@ -25,7 +25,7 @@ const NODE = "real";
 const LABEL = "bottlerocket.aws/updater-interface-version";
 const [FROM, TO] = ["1.0.0", "1.1.0"];
 const MAX_MS = 400_000;
-/** MB (of 1024 kB, as in docs/benchmarks.md) that an agent may have resident. */
+/** MB (of 1024 kB, as in docs/reference/figures.md) that an agent may have resident. */
 const MAX_RESIDENT = 62;
 const namespace = `zw-real-nodes-${randomBytes(3).toString("hex")}`;
 

@@ -1,4 +1,4 @@
-/** The image as containers on a real node, installed as docs/install.md says: what it does, and what it survives. */
+/** The image as containers on a real node, installed as docs/start/install.md says: what it does, and what it survives. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it, type TestContext } from "node:test";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";

@@ -37,7 +37,7 @@ export interface RealStage extends Actions {
   readonly kubectl: (args: readonly string[], input?: object) => Promise<string>;
   /** The same, for commands that may fail. */
   readonly tryKubectl: (args: readonly string[], input?: object) => Promise<KubectlResult>;
-  /** Removes the installation by the steps of docs/install.md; once. */
+  /** Removes the installation by the steps of docs/start/install.md; once. */
   readonly remove: () => Promise<void>;
   /** Deletes what is left. */
   readonly close: () => Promise<void>;

@@ -38,7 +38,7 @@ const PODS = {
 
 type Activity = readonly [text: string, style: Style];
 
-/** By wanted and reported state, as docs/node-updates/reference.md lists them. */
+/** By wanted and reported state, as docs/reference/node-policy.md lists them. */
 const ACTIVITIES: Readonly<Record<string, (status: ShadowStatus, pods: number) => Activity>> = {
   "Idle Idle": ({ current_version, target_version }) =>
     current_version === target_version ? ["up to date", "good"] : [`waits, ${target_version} is there`, "faint"],

@@ -1,4 +1,4 @@
-/** `zonewise doctor`: what an installation lacks, and whose removal would delete the definitions (docs/migration.md). */
+/** `zonewise doctor`: what an installation lacks, and whose removal would delete the definitions (docs/migrate/rollout-operator.md). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Finding, runChecks } from "../../../../cli/decide/doctor/check.ts";

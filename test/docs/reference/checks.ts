@@ -1,0 +1,44 @@
+/** Every check of `zonewise doctor`, from its tables. */
+import { BUDGETS } from "../../../cli/decide/doctor/budgets.ts";
+import {
+  ACCOUNTS,
+  CLUSTER,
+  DEFINITIONS,
+  DELETIONS,
+  OWNERS,
+  PROTECTION,
+  TEMPLATES,
+  TICKS,
+  WEBHOOKS,
+} from "../../../cli/decide/doctor/installation.ts";
+import { KEY_CHECKS } from "../../../cli/decide/doctor/keys.ts";
+import { GATES, MIRRORS, PHASED, POLICIES, SECRETS } from "../../../cli/decide/doctor/rollouts.ts";
+import { ORPHANS, ZONES } from "../../../cli/decide/doctor/zones.ts";
+
+interface Named {
+  readonly check: string;
+  readonly level: string;
+}
+
+const TABLES: readonly (readonly Named[])[] = [
+  TICKS,
+  PROTECTION,
+  WEBHOOKS,
+  ACCOUNTS,
+  DEFINITIONS,
+  DELETIONS,
+  TEMPLATES,
+  OWNERS,
+  CLUSTER,
+  BUDGETS,
+  ZONES,
+  ORPHANS,
+  KEY_CHECKS,
+  MIRRORS,
+  PHASED,
+  GATES,
+  POLICIES,
+  SECRETS,
+];
+
+export const CHECKS: readonly Named[] = TABLES.flat();
