@@ -114,7 +114,7 @@ export interface MetricRow {
    * functions have series of their own.
    */
   readonly kept?: "alone" | "shared";
-  /** Its buckets name the last traced request (docs/tracing.md). */
+  /** Its buckets name the last traced request (docs/operate/internals.md). */
   readonly exemplars?: true;
   /** Only shown, from kept series. */
   readonly foreign?: true;
