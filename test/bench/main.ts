@@ -6,6 +6,7 @@
  *     npm run bench -- tick start                                only these
  *     npm run bench -- flags                                     sets of Node's flags of the webhook server
  *     BENCH_BEFORE=/other/dist npm run bench -- requests starts  another build beside this one, in alternating rounds
+ *     ORIGINAL=/path npm run bench -- compare                    the original's server beside ours
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg } from "node:os";
