@@ -111,7 +111,7 @@ describe("the mixin", { skip: lacks("jsonnet", "jsonnet") }, () => {
     for (const { labels, annotations } of prometheusAlerts.groups.flatMap(({ rules }) => rules)) {
       assert.equal(labels?.["team"], "db");
       assert.ok(labels?.["severity"]);
-      assert.match(annotations?.["runbook_url"] ?? "", /^https:\/\/wiki\/docs\/runbooks\//);
+      assert.match(annotations?.["runbook_url"] ?? "", /^https:\/\/wiki\/docs\/operate\/runbooks\.md#/);
     }
   });
 });
