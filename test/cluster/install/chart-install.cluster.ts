@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
-import { CHART, type Helm, HELMS } from "./helm.ts";
+import { CHART, type Helm, HELM } from "./helm.ts";
 import { define } from "../stage/definitions.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
 import { deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
@@ -103,112 +103,107 @@ const versionOf = ({ kind, metadata: { name, generation, resourceVersion } }: St
   `${kind} ${name} ${generation === undefined ? `version ${resourceVersion}` : `generation ${generation}`}`;
 const versionsIn = async ({ readAll }: Place): Promise<string[]> => (await readAll()).map((one) => versionOf(one));
 
-for (const tool of HELMS)
-  describe(`the chart on a cluster, by ${tool.name}`, { skip: tool.missing }, () => {
-    const openPlace = (t: TestContext): Promise<Place> => openPlaceOf(tool, t);
-    it("installs what kubectl apply -k installs", async (t) => {
-      const place = await openPlace(t);
-      const read = async (): Promise<object[]> => (await place.readAll()).map((one) => withoutTraces(one));
-      await place.kubectl("apply");
-      const applied = await read();
-      await place.kubectl("delete");
-      await place.mustHelm("install", IMAGE);
-      assert.deepEqual(await read(), applied);
-    });
-
-    it("an upgrade with unchanged values changes nothing, the certificate and the bundles in the configurations included", async (t) => {
-      const place = await openPlace(t);
-      await place.mustHelm("install");
-      await place.admin.call("PATCH", `/api/v1/namespaces/${place.namespace}/secrets/${SECRET}`, {
-        data: { "tls.crt": "YQ==" },
-      });
-      for (const one of (await place.readAll()).filter(({ kind }) => kind.endsWith("WebhookConfiguration"))) {
-        const { webhooks = [] } = one as unknown as { webhooks?: { clientConfig: object }[] };
-        const injected = webhooks.map((hook) => ({
-          ...hook,
-          clientConfig: { ...hook.clientConfig, caBundle: "YQ==" },
-        }));
-        await place.admin.call("PATCH", `${pathOfManifest(one)}/${one.metadata.name}`, { webhooks: injected });
-      }
-      const before = await versionsIn(place);
-      for (let again = 1; again <= 2; again++) {
-        await place.mustHelm("upgrade");
-        assert.deepEqual(await versionsIn(place), before);
-      }
-    });
-
-    it("an upgrade to another image changes the three that run it, after a wrong one, too", async (t) => {
-      const place = await openPlace(t);
-      await place.mustHelm("install", { image: { tag: "wrong" } });
-      for (const tag of ["right", "next"]) {
-        const before = await versionsIn(place);
-        await place.mustHelm("upgrade", { image: { tag } });
-        const changed = (await place.readAll()).filter((one) => !before.includes(versionOf(one)));
-        assert.deepEqual(changed.map(({ metadata }) => metadata.name).toSorted(), [
-          "zonewise-certificates",
-          "zonewise-functions",
-          "zonewise-reconciler",
-        ]);
-      }
-    });
-
-    it("an upgrade takes back what kubectl has changed; by Helm 4, which names it first, only on request", async (t) => {
-      const place = await openPlace(t);
-      await place.mustHelm("install");
-      const hook = (await place.readAll()).find(({ kind }) => kind === "ValidatingWebhookConfiguration");
-      assert.ok(hook);
-      const path = `${pathOfManifest(hook)}/${hook.metadata.name}`;
-      const { webhooks: [before] = [] } = hook as unknown as { webhooks?: { failurePolicy: string }[] };
-      await place.admin.call("PATCH", path, { webhooks: [{ ...before, failurePolicy: "Ignore" }] });
-      const conflicts = tool.name === "helm-4";
-      if (conflicts) assert.match((await place.helm("upgrade")).text, /conflict with .*failurePolicy/);
-      await place.mustHelm("upgrade", {}, conflicts ? ["--force-conflicts"] : []);
-      const { webhooks: [after] = [] } = await place.admin.call<{ webhooks?: { failurePolicy: string }[] }>(
-        "GET",
-        path,
-      );
-      assert.equal(after?.failurePolicy, before?.failurePolicy);
-    });
-
-    it("helm uninstall takes all of it away, and leaves the definitions", async (t) => {
-      const { admin, namespace, manifests, mustHelm } = await openPlace(t);
-      await mustHelm("install");
-      await mustHelm("uninstall", {}, ["--wait"]);
-      for (const one of manifests)
-        await assert.rejects(
-          admin.call("GET", `${pathOfManifest(one)}/${one.metadata.name}`),
-          { cause: 404 },
-          `${one.kind} ${one.metadata.name}`,
-        );
-      const { items } = await admin.call<{ items: Manifest[] }>("GET", `/api/v1/namespaces/${namespace}/secrets`);
-      assert.deepEqual(items, []);
-      for (const one of await renderManifests(namespace, { folder: "infra/manifests/crds" }))
-        await admin.call("GET", `${pathOfManifest(one)}/${one.metadata.name}`);
-    });
-
-    it("takes over what kubectl apply -k has installed, only on request", async (t) => {
-      const place = await openPlace(t);
-      await place.kubectl("apply");
-      const { code, text } = await place.helm("install", IMAGE);
-      assert.notEqual(code, 0);
-      assert.match(text, /exists and cannot be imported into the current release/);
-      const before = (await place.readAll()).map((one) => withoutTraces(one));
-      await place.mustHelm("install", IMAGE, ["--take-ownership"]);
-      assert.deepEqual(
-        (await place.readAll()).map((one) => withoutTraces(one)),
-        before,
-      );
-    });
-
-    it("refuses to be installed beside another Service of its name, such as the original's", async (t) => {
-      const { admin, namespace, helm } = await openPlace(t);
-      const spec = { selector: { name: "rollout-operator" }, ports: [{ port: 443 }] };
-      await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
-        metadata: { name: "rollout-operator" },
-        spec,
-      });
-      const { code, text } = await helm("install");
-      assert.notEqual(code, 0);
-      assert.match(text, /Service "rollout-operator" in namespace "\S+" exists and cannot be imported/);
-    });
+describe("the chart on a cluster", { skip: HELM.missing }, () => {
+  const openPlace = (t: TestContext): Promise<Place> => openPlaceOf(HELM, t);
+  it("installs what kubectl apply -k installs", async (t) => {
+    const place = await openPlace(t);
+    const read = async (): Promise<object[]> => (await place.readAll()).map((one) => withoutTraces(one));
+    await place.kubectl("apply");
+    const applied = await read();
+    await place.kubectl("delete");
+    await place.mustHelm("install", IMAGE);
+    assert.deepEqual(await read(), applied);
   });
+
+  it("an upgrade with unchanged values changes nothing, the certificate and the bundles in the configurations included", async (t) => {
+    const place = await openPlace(t);
+    await place.mustHelm("install");
+    await place.admin.call("PATCH", `/api/v1/namespaces/${place.namespace}/secrets/${SECRET}`, {
+      data: { "tls.crt": "YQ==" },
+    });
+    for (const one of (await place.readAll()).filter(({ kind }) => kind.endsWith("WebhookConfiguration"))) {
+      const { webhooks = [] } = one as unknown as { webhooks?: { clientConfig: object }[] };
+      const injected = webhooks.map((hook) => ({
+        ...hook,
+        clientConfig: { ...hook.clientConfig, caBundle: "YQ==" },
+      }));
+      await place.admin.call("PATCH", `${pathOfManifest(one)}/${one.metadata.name}`, { webhooks: injected });
+    }
+    const before = await versionsIn(place);
+    for (let again = 1; again <= 2; again++) {
+      await place.mustHelm("upgrade");
+      assert.deepEqual(await versionsIn(place), before);
+    }
+  });
+
+  it("an upgrade to another image changes the three that run it, after a wrong one, too", async (t) => {
+    const place = await openPlace(t);
+    await place.mustHelm("install", { image: { tag: "wrong" } });
+    for (const tag of ["right", "next"]) {
+      const before = await versionsIn(place);
+      await place.mustHelm("upgrade", { image: { tag } });
+      const changed = (await place.readAll()).filter((one) => !before.includes(versionOf(one)));
+      assert.deepEqual(changed.map(({ metadata }) => metadata.name).toSorted(), [
+        "zonewise-certificates",
+        "zonewise-functions",
+        "zonewise-reconciler",
+      ]);
+    }
+  });
+
+  it("an upgrade names what kubectl has changed, and takes it back only on request", async (t) => {
+    const place = await openPlace(t);
+    await place.mustHelm("install");
+    const hook = (await place.readAll()).find(({ kind }) => kind === "ValidatingWebhookConfiguration");
+    assert.ok(hook);
+    const path = `${pathOfManifest(hook)}/${hook.metadata.name}`;
+    const { webhooks: [before] = [] } = hook as unknown as { webhooks?: { failurePolicy: string }[] };
+    await place.admin.call("PATCH", path, { webhooks: [{ ...before, failurePolicy: "Ignore" }] });
+    assert.match((await place.helm("upgrade")).text, /conflict with .*failurePolicy/);
+    await place.mustHelm("upgrade", {}, ["--force-conflicts"]);
+    const { webhooks: [after] = [] } = await place.admin.call<{ webhooks?: { failurePolicy: string }[] }>("GET", path);
+    assert.equal(after?.failurePolicy, before?.failurePolicy);
+  });
+
+  it("helm uninstall takes all of it away, and leaves the definitions", async (t) => {
+    const { admin, namespace, manifests, mustHelm } = await openPlace(t);
+    await mustHelm("install");
+    await mustHelm("uninstall", {}, ["--wait"]);
+    for (const one of manifests)
+      await assert.rejects(
+        admin.call("GET", `${pathOfManifest(one)}/${one.metadata.name}`),
+        { cause: 404 },
+        `${one.kind} ${one.metadata.name}`,
+      );
+    const { items } = await admin.call<{ items: Manifest[] }>("GET", `/api/v1/namespaces/${namespace}/secrets`);
+    assert.deepEqual(items, []);
+    for (const one of await renderManifests(namespace, { folder: "infra/manifests/crds" }))
+      await admin.call("GET", `${pathOfManifest(one)}/${one.metadata.name}`);
+  });
+
+  it("takes over what kubectl apply -k has installed, only on request", async (t) => {
+    const place = await openPlace(t);
+    await place.kubectl("apply");
+    const { code, text } = await place.helm("install", IMAGE);
+    assert.notEqual(code, 0);
+    assert.match(text, /exists and cannot be imported into the current release/);
+    const before = (await place.readAll()).map((one) => withoutTraces(one));
+    await place.mustHelm("install", IMAGE, ["--take-ownership"]);
+    assert.deepEqual(
+      (await place.readAll()).map((one) => withoutTraces(one)),
+      before,
+    );
+  });
+
+  it("refuses to be installed beside another Service of its name, such as the original's", async (t) => {
+    const { admin, namespace, helm } = await openPlace(t);
+    const spec = { selector: { name: "rollout-operator" }, ports: [{ port: 443 }] };
+    await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
+      metadata: { name: "rollout-operator" },
+      spec,
+    });
+    const { code, text } = await helm("install");
+    assert.notEqual(code, 0);
+    assert.match(text, /Service "rollout-operator" in namespace "\S+" exists and cannot be imported/);
+  });
+});

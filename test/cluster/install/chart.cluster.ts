@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { readPatches } from "../migration/steps.ts";
-import { CHART, HELMS, parseManifests } from "./helm.ts";
+import { CHART, HELM, parseManifests } from "./helm.ts";
 import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering } from "../stage/manifests.ts";
 
 const COMPLETE = "infra/manifests/complete";
@@ -164,89 +164,90 @@ const CHOICES: Readonly<Record<string, Choice>> = {
 const byName = (manifests: readonly Manifest[]): Record<string, Manifest> =>
   Object.fromEntries(manifests.map((one) => [`${one.kind} ${one.metadata.namespace ?? ""}/${one.metadata.name}`, one]));
 
-for (const { name: helm, missing, run: runHelm, template } of HELMS)
-  describe(`the chart, by ${helm}`, { skip: missing }, () => {
-    it("passes helm lint", async () => {
-      const { code, text } = await runHelm(["lint", "--strict", CHART, "--values", "-"]);
-      assert.equal(code, 0, text);
-    });
+const { missing, run: runHelm, template } = HELM;
 
-    for (const [name, { values, kustomize, namespace = "cell-a-1", flags }] of Object.entries(CHOICES))
-      it(`renders what kustomize renders: ${name}`, async () => {
-        const { code, text } = await template(namespace, { ...IMAGE, ...values }, flags);
-        assert.equal(code, 0, text);
-        const rendered = parseManifests(text);
-        const wanted = (await Promise.all(kustomize.map((rendering) => renderManifests(namespace, rendering)))).flat();
-        assert.equal(Object.keys(byName(rendered)).length, rendered.length, "each object once");
-        assert.deepEqual(byName(rendered), byName(wanted));
-      });
+describe("the chart", { skip: missing }, () => {
+  it("passes helm lint", async () => {
+    const { code, text } = await runHelm(["lint", "--strict", CHART, "--values", "-"]);
+    assert.equal(code, 0, text);
+  });
 
-    it("renders the same from an archive, for one's own registry", async (t) => {
-      const folder = await mkdtemp(join(tmpdir(), "chart-"));
-      t.after(() => rm(folder, { recursive: true }));
-      const packed = await runHelm(["package", CHART, "--destination", folder]);
-      assert.equal(packed.code, 0, packed.text);
-      const [archive = ""] = await readdir(folder);
-      const flags = ["--namespace", "cell-a-1", "--kube-version", "1.36.0", "--include-crds"];
-      const fromArchive = await runHelm(["template", "zonewise", join(folder, archive), ...flags]);
-      assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
-    });
-
-    it("takes a namespace that YAML would read as a number, and any range of addresses", async () => {
-      const { code, text } = await template("2024", { networkPolicy: { enabled: true, apiServer: "::/0" } });
+  for (const [name, { values, kustomize, namespace = "cell-a-1", flags }] of Object.entries(CHOICES))
+    it(`renders what kustomize renders: ${name}`, async () => {
+      const { code, text } = await template(namespace, { ...IMAGE, ...values }, flags);
       assert.equal(code, 0, text);
       const rendered = parseManifests(text);
-      assert.deepEqual(
-        rendered.filter(({ metadata }) => typeof (metadata.namespace ?? "") !== "string"),
-        [],
-      );
-      assert.ok(!/: 2024$/m.test(text), "no number");
-      assert.ok(text.includes("cidr: ::/0"));
+      const wanted = (await Promise.all(kustomize.map((rendering) => renderManifests(namespace, rendering)))).flat();
+      assert.equal(Object.keys(byName(rendered)).length, rendered.length, "each object once");
+      assert.deepEqual(byName(rendered), byName(wanted));
     });
 
-    it("says after an installation that no image is published, unless one is named", async () => {
-      for (const [image, isSaid] of [
-        [{}, true],
-        [{ tag: "1" }, true],
-        [{ registry: "registry.example" }, false],
-        [{ registry: "docker.io" }, true],
-        [{ repository: "team/zonewise" }, false],
-      ] as const) {
-        const { code, text } = await runHelm(
-          ["install", "zonewise", CHART, "--dry-run=client", "--skip-crds", "--values", "-"],
-          { image },
-        );
-        assert.deepEqual([code, text.includes("No image is published")], [0, isSaid], JSON.stringify(image));
-      }
-    });
-
-    for (const [values, message] of [
-      [
-        { extraArgs: ["-log.level=debug"] },
-        "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags",
-      ],
-      [
-        { image: { registry: "docker.io", repository: "grafana/rollout-operator", pullPolicy: "IfNotPresent" } },
-        "at '/image/repository': value must be 'refused: this image is rollout-operator",
-      ],
-      [{ nameOverride: "a" }, "at '/nameOverride': value must be 'refused: names are fixed"],
-      [{ serviceAccount: { name: "a" } }, "at '/serviceAccount/name': value must be 'refused: each process has"],
-      [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
-      [
-        { namespaceSelector: null },
-        "value must be 'refused: namespaceSelector: null; a release serves its own namespace alone",
-      ],
-      [
-        { webhooks: { objectSelector: { matchLabels: { a: "b" } } } },
-        "at '/webhooks/objectSelector': value must be 'refused: Evictions",
-      ],
-      [{ prometheusSecrets: { namespaces: ["cell-b"] } }, "at '/prometheusSecrets/names': minItems: got 0, want 1"],
-      [{ prometheusRule: { groups: [] } }, "at '/prometheusRule': additional properties 'groups' not allowed"],
-      [{ hostnetwork: true }, "additional properties 'hostnetwork' not allowed"],
-    ] as const)
-      it(`refuses ${JSON.stringify(values)} before it renders anything`, async () => {
-        const { code, text } = await template("cell-a-1", values);
-        assert.notEqual(code, 0);
-        assert.ok(text.includes(message), text);
-      });
+  it("renders the same from an archive, for one's own registry", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "chart-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const packed = await runHelm(["package", CHART, "--destination", folder]);
+    assert.equal(packed.code, 0, packed.text);
+    const [archive = ""] = await readdir(folder);
+    const flags = ["--namespace", "cell-a-1", "--kube-version", "1.36.0", "--include-crds"];
+    const fromArchive = await runHelm(["template", "zonewise", join(folder, archive), ...flags]);
+    assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
   });
+
+  it("takes a namespace that YAML would read as a number, and any range of addresses", async () => {
+    const { code, text } = await template("2024", { networkPolicy: { enabled: true, apiServer: "::/0" } });
+    assert.equal(code, 0, text);
+    const rendered = parseManifests(text);
+    assert.deepEqual(
+      rendered.filter(({ metadata }) => typeof (metadata.namespace ?? "") !== "string"),
+      [],
+    );
+    assert.ok(!/: 2024$/m.test(text), "no number");
+    assert.ok(text.includes("cidr: ::/0"));
+  });
+
+  it("says after an installation that no image is published, unless one is named", async () => {
+    for (const [image, isSaid] of [
+      [{}, true],
+      [{ tag: "1" }, true],
+      [{ registry: "registry.example" }, false],
+      [{ registry: "docker.io" }, true],
+      [{ repository: "team/zonewise" }, false],
+    ] as const) {
+      const { code, text } = await runHelm(
+        ["install", "zonewise", CHART, "--dry-run=client", "--skip-crds", "--values", "-"],
+        { image },
+      );
+      assert.deepEqual([code, text.includes("No image is published")], [0, isSaid], JSON.stringify(image));
+    }
+  });
+
+  for (const [values, message] of [
+    [
+      { extraArgs: ["-log.level=debug"] },
+      "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags",
+    ],
+    [
+      { image: { registry: "docker.io", repository: "grafana/rollout-operator", pullPolicy: "IfNotPresent" } },
+      "at '/image/repository': value must be 'refused: this image is rollout-operator",
+    ],
+    [{ nameOverride: "a" }, "at '/nameOverride': value must be 'refused: names are fixed"],
+    [{ serviceAccount: { name: "a" } }, "at '/serviceAccount/name': value must be 'refused: each process has"],
+    [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
+    [
+      { namespaceSelector: null },
+      "value must be 'refused: namespaceSelector: null; a release serves its own namespace alone",
+    ],
+    [
+      { webhooks: { objectSelector: { matchLabels: { a: "b" } } } },
+      "at '/webhooks/objectSelector': value must be 'refused: Evictions",
+    ],
+    [{ prometheusSecrets: { namespaces: ["cell-b"] } }, "at '/prometheusSecrets/names': minItems: got 0, want 1"],
+    [{ prometheusRule: { groups: [] } }, "at '/prometheusRule': additional properties 'groups' not allowed"],
+    [{ hostnetwork: true }, "additional properties 'hostnetwork' not allowed"],
+  ] as const)
+    it(`refuses ${JSON.stringify(values)} before it renders anything`, async () => {
+      const { code, text } = await template("cell-a-1", values);
+      assert.notEqual(code, 0);
+      assert.ok(text.includes(message), text);
+    });
+});

@@ -1,4 +1,4 @@
-/** Runs Helm, each of its major versions in use, which test/plane builds of Go modules, on the project's chart. */
+/** Runs Helm 4, which test/plane builds of Go modules, on the project's chart. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { parseAllDocuments, stringify } from "yaml";
@@ -50,8 +50,8 @@ async function openHelm(name: string): Promise<Helm> {
   };
 }
 
-/** By the folders of test/plane that build them. */
-export const HELMS: readonly Helm[] = [await openHelm("helm-4"), await openHelm("helm-3")];
+/** By the folder of test/plane that builds it. */
+export const HELM: Helm = await openHelm("helm-4");
 
 export const parseManifests = (text: string): Manifest[] =>
   parseAllDocuments(text)

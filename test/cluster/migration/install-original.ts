@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
-import { HELMS } from "../install/helm.ts";
+import { HELM } from "../install/helm.ts";
 import type { Stage } from "../stage/stage.ts";
 import { buildObjects, buildOriginal, printManifests, type Shape } from "./original.ts";
 import { readCommands } from "./steps.ts";
@@ -30,13 +30,11 @@ export async function installOriginal(place: Place, shape: Shape, { port, run }:
     await mkdir(join(chart, "templates"), { recursive: true });
     await writeFile(join(chart, "Chart.yaml"), "apiVersion: v2\nname: rollout-operator\nversion: 0.53.0\n");
     await writeFile(join(chart, "templates/all.yaml"), printManifests(manifests));
-    const [helm] = HELMS;
-    assert.ok(helm);
-    const { code, text } = await helm.run(["install", shape.release, chart, "-n", namespace]);
+    const { code, text } = await HELM.run(["install", shape.release, chart, "-n", namespace]);
     assert.equal(code, 0, text);
     const commands = await readCommands("Helm");
     assert.equal(commands.length, 2);
-    await run(commands.map((command) => command.replace(/^helm /, `${helm.path} `)));
+    await run(commands.map((command) => command.replace(/^helm /, `${HELM.path} `)));
   }
   assert.doesNotMatch(await readFile(join(folder, "original.yaml"), "utf8"), /ZoneAwarePod|ReplicaTemplate/);
   await run([

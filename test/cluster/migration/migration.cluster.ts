@@ -9,7 +9,7 @@ import { define } from "../stage/definitions.ts";
 import { createBudget } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { type Machines, openMachines } from "./machines.ts";
-import { HELMS } from "../install/helm.ts";
+import { HELM } from "../install/helm.ts";
 import { installOriginal } from "./install-original.ts";
 import { CHART, MANIFESTS, namesOf, type Shape } from "./original.ts";
 import { GUARDED, KEPT } from "./stand-in.ts";
@@ -176,7 +176,6 @@ const PROMISE = "refuse no legal write, leave none unjudged, and disrupt one zon
 
 test(`a migration from its manifests and the way back ${PROMISE}`, (t) => play(t, MANIFESTS));
 
-const [helm] = HELMS;
-test(`a migration from a release of its chart and the way back ${PROMISE}`, { skip: helm?.missing }, (t) =>
+test(`a migration from a release of its chart and the way back ${PROMISE}`, { skip: HELM.missing }, (t) =>
   play(t, CHART),
 );

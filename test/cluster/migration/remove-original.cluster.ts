@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
-import { HELMS } from "../install/helm.ts";
+import { HELM } from "../install/helm.ts";
 import { define } from "../stage/definitions.ts";
 import { pathOfManifest } from "../stage/manifests.ts";
 import { openStage } from "../stage/stage.ts";
@@ -15,14 +15,13 @@ import { buildOriginal, CHART, MANIFESTS, namesOf, printManifests, SECRET, type 
 import { copyManifests, readCommands, runCommands } from "./steps.ts";
 
 const PORT = 9;
-const [helm] = HELMS;
 
 /** Zonewise serves by them, or they are of the cluster. */
 const KEPT = /^(?:Service|CustomResourceDefinition|.*WebhookConfiguration)$/;
 
 for (const [name, shape, missing] of [
   ["manifests", MANIFESTS, false],
-  ["release", CHART, helm?.missing],
+  ["release", CHART, HELM.missing],
 ] as const)
   it(
     `the page's commands remove the original's ${name}, and leave definitions, budgets, Service and Secret`,
@@ -63,9 +62,9 @@ for (const [name, shape, missing] of [
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/zoneawarepoddisruptionbudgets.rollout-operator.grafana.com",
       );
       assert.equal(definition.metadata.annotations["helm.sh/resource-policy"], "keep");
-      if (helm && shape.release !== undefined)
+      if (shape.release !== undefined)
         assert.doesNotMatch(
-          (await helm.run(["list", "-n", namespace])).text,
+          (await HELM.run(["list", "-n", namespace])).text,
           new RegExp(shape.release),
           "Helm forgot it",
         );
@@ -74,9 +73,8 @@ for (const [name, shape, missing] of [
 
 it(
   "an upgrade of mimir-distributed without the original keeps what Zonewise serves by, as the page says",
-  { skip: helm?.missing },
+  { skip: HELM.missing },
   async (t) => {
-    assert.ok(helm);
     const stage = await openStage();
     const { call, namespace, folder } = stage;
     const names = namesOf(CHART, namespace);
@@ -91,12 +89,12 @@ it(
     const original = buildOriginal(CHART, { namespace, port: PORT });
     const chart = await writeMimir(folder, printManifests(original));
     const upgrade = async (...args: readonly string[]): Promise<void> => {
-      const { code, text } = await helm.run(["upgrade", "--install", names.RELEASE, chart, "-n", namespace, ...args]);
+      const { code, text } = await HELM.run(["upgrade", "--install", names.RELEASE, chart, "-n", namespace, ...args]);
       assert.equal(code, 0, text);
     };
     await upgrade();
     const [keep = ""] = await readCommands("Helm", "get manifest");
-    await run([keep.replace(/^helm /, `${helm.path} `)]);
+    await run([keep.replace(/^helm /, `${HELM.path} `)]);
     const kept = await readFile(join(folder, "original.yaml"), "utf8");
     assert.equal(kept.match(/^kind: /gm)?.length, original.length);
     assert.doesNotMatch(kept, /mimir-config/);

@@ -2,7 +2,7 @@
 import type { Mutation } from "../mutation.ts";
 
 const GATES = {
-  tests: ["rollout", "advance", "pass", "hold", "properties"].map((name) => `test/reconciler/gates/${name}.test.ts`),
+  tests: ["rollout", "advance", "pass", "hold"].map((name) => `test/reconciler/gates/${name}.test.ts`),
 };
 const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
 const PASS = { file: "reconciler/gates/pass.ts", ...GATES };

@@ -120,7 +120,11 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another loses pods",
     file: "reconciler/scaling/shrink.ts",
-    tests: ["test/reconciler/scaling/properties.test.ts"],
+    tests: [
+      "test/reconciler/scaling/decide-scaling.test.ts",
+      "test/reconciler/run/scale-races.test.ts",
+      "test/reconciler/scaling/act/scale-zone.test.ts",
+    ],
     find: "? undefined : othersSteady(step, group, times.now);",
     replacement: "? undefined : why;",
   },

@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { setImmediate } from "node:timers/promises";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { createLog } from "../../../infra/log.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import { createServerClock } from "../../../infra/server-clock.ts";
-import { createCaInjection } from "../../../reconciler/run/ca-injection.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/session.ts";
-import * as certs from "../../infra/certs/stage.ts";
-import { rolloutGroupDefinition } from "../group-status/act/status-stage.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
@@ -91,34 +86,6 @@ describe("a run", () => {
     );
   });
 
-  it("they do so, too, where the controller of Kubernetes 1.37 records each zone before their next tick", async () => {
-    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", rolloutGroupDefinition());
-    await play(run(input("before", { once: true })));
-    deploy(stage, "x:2");
-    for (let i = 0; i < 60 && countEvents("RolloutCompleted") === 0; i++) {
-      recordAsController();
-      await play(run(input(`process-${i}`, { once: true })));
-      await stage.time.advance(200);
-    }
-    assert.deepEqual(
-      ["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents),
-      [1, 9, 3, 1],
-    );
-  });
-
-  /** Since Kubernetes 1.37 the StatefulSet controller records zones under OnDelete as well. */
-  function recordAsController(): void {
-    for (const set of stage.emulator.store.list("statefulsets.apps", "default")) {
-      const status = set["status"] as Record<string, unknown>;
-      const { updatedReplicas, readyReplicas, replicas, updateRevision } = status;
-      if (updatedReplicas === replicas && readyReplicas === replicas)
-        stage.emulator.store.update("statefulsets.apps", {
-          ...set,
-          status: { ...status, currentRevision: updateRevision },
-        });
-    }
-  }
-
   it("R39 two at once: one works, the other writes nothing", async () => {
     const seen = witness(stage);
     deploy(stage, "x:2");
@@ -160,63 +127,6 @@ describe("a run", () => {
     const lease = stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
     assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
   });
-
-  it("injects the CA while a tick waits for an answer", async () => {
-    const { caPem, certPem, keyPem } = await certs.issueAt(() => stage.time.now())();
-    certs.putSecret(stage.emulator.store, { ca: caPem, cert: certPem, key: keyPem });
-    certs.addHook(stage.emulator.store, certs.VALIDATING, "ours");
-    stage.emulator.faults.inject({
-      effect: { kind: "latency", ms: 4000 },
-      verb: "list",
-      resource: "statefulsets.apps",
-    });
-    const one = input("one");
-    const stop = new AbortController();
-    const settings = { namespace: "default", secretName: certs.NAME, inject: true };
-    const running = run({ ...one, stop: stop.signal, caInjection: createCaInjection({ ...one, ...settings }) });
-    const bundle = (): string => certs.bundlesOf(stage.emulator.store, certs.VALIDATING, "ours").join();
-    for (let turn = 0; turn < 100_000 && bundle() === ""; turn++) await setImmediate();
-    assert.equal(bundle(), caPem);
-    assert.ok(!one.lines.some((line) => line.includes('"msg":"tick"')));
-    stop.abort();
-    await play(running);
-  });
-
-  it("continues without its watches, only slower", async () => {
-    const seen = witness(stage);
-    stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "watch" });
-    deploy(stage, "x:2");
-    await play(run(input("one", { budgetMs: 70_000, intervalMs: 1000 })));
-    assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
-  });
-
-  for (const aheadMs of [4000, 11_000, 30_000])
-    it(`continues while every other answer comes from an API server whose clock is ${aheadMs} ms ahead`, async () => {
-      const seen = witness(stage);
-      deploy(stage, "x:2");
-      const { cluster } = stage.connect();
-      const clock = createServerClock(stage.clock);
-      let answers = 0;
-      const answered = (): void =>
-        clock.follow(new Date(stage.time.now() + (answers++ % 2 ? aheadMs : 0)).toUTCString(), 5);
-      const balanced: Cluster = {
-        ...cluster,
-        get: (...call) => cluster.get(...call).finally(answered),
-        create: (...call) => cluster.create(...call).finally(answered),
-        patch: (...call) => cluster.patch(...call).finally(answered),
-        replace: (...call) => cluster.replace(...call).finally(answered),
-        list: async function* (...call) {
-          for await (const page of cluster.list(...call)) {
-            answered();
-            yield page;
-          }
-        },
-      };
-      const one = input("one", { cluster: balanced, clock });
-      const [result] = await play(run(one));
-      assert.deepEqual([result?.exitCode, seen.deleted.length, seen.violations], [0, 9, []]);
-      assert.ok(messages(one).filter((message) => message === "the lease was lost").length <= 1);
-    });
 
   it("takes the Lease again from an API server that was away, and knows no roles yet when it is back", async () => {
     const seen = witness(stage);
@@ -292,39 +202,10 @@ describe("a run", () => {
     );
   });
 
-  it("Events that cannot be written do not delay the end", async () => {
-    const relent = stage.emulator.faults.inject({ effect: { kind: "latency", ms: 60_000 }, resource: "events" });
-    deploy(stage, "x:2");
-    const stop = new AbortController();
-    const running = run(input("one", { stop: stop.signal }));
-    for (let i = 0; i < 40; i++) await stage.time.advance(50);
-    stop.abort();
-    const from = stage.time.now();
-    await play(running);
-    assert.ok(stage.time.now() - from < 5000);
-    // Else each that waits would take its whole time once nobody looks, and keep the process as long.
-    relent();
-    await stage.time.advance(60_000);
-  });
-
   function setReady(name: string, ready: boolean): void {
     const pod = stage.emulator.store.get("pods", "default", name);
     assert.ok(pod);
     const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
     stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
   }
-
-  it("R31 removes the series of a deleted group, and keeps the others", async () => {
-    deploy(stage, "y:1", { group: "store", zones: ["a"] });
-    await stage.time.advance(1000);
-    const one = input("one");
-    const running = run(one);
-    for (let i = 0; i < 20; i++) await stage.time.advance(100);
-    assert.match(await one.metrics.render(), /rollout_group="store"/);
-    stage.emulator.store.remove("statefulsets.apps", "default", "store-zone-a");
-    await play(running);
-    const metrics = await one.metrics.render();
-    assert.doesNotMatch(metrics, /rollout_group="store"/);
-    assert.match(metrics, /rollout_operator_group_reconciles_total\{namespace="default",rollout_group="ingester"\}/);
-  });
 });

@@ -198,21 +198,6 @@ describe("a rollout under a budget", () => {
     assert.deepEqual(Object.keys(reserved(stage)).toSorted(), seen.deleted);
   });
 
-  it("releases the reservation if the pod could not be deleted", async () => {
-    const seen = await rollOut({});
-    stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "pods", verb: "delete", times: 1 });
-    assert.equal((await tick())?.state, "superseded");
-    assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
-    stage.emulator.faults.inject({
-      effect: { kind: "conflict" },
-      resource: "statefulsets.apps",
-      verb: "patch",
-      times: 1,
-    });
-    assert.equal((await tick())?.state, "superseded");
-    assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
-  });
-
   it("keeps it if the effect of the deletion is unknown", async () => {
     const seen = await rollOut({});
     stage.emulator.faults.inject({ effect: { kind: "dropBefore" }, resource: "pods", verb: "delete", times: 1 });
@@ -225,27 +210,5 @@ describe("a rollout under a budget", () => {
     stage.emulator.faults.inject({ effect: { kind: "error" }, resource: BUDGETS });
     assert.equal((await tick())?.state, "failed");
     assert.deepEqual(seen.deleted, []);
-  });
-
-  it("ends, zone after zone, with all pods updated", async () => {
-    const seen = await rollOut({});
-    for (let i = 0; i < 300 && seen.deleted.length < 9; i++) {
-      await stage.time.advance(100);
-      await tick();
-    }
-    assert.deepEqual(seen.violations, []);
-    assert.equal(seen.deleted.length, 9);
-  });
-
-  it("with evictions of other zones at the same time never disrupts two zones", async () => {
-    const seen = await rollOut({});
-    const one = startProcess(stage, "function");
-    for (let i = 0; i < 200 && seen.deleted.length < 9; i++) {
-      await stage.time.advance(100);
-      const [answer] = await Promise.all([one.requestDisruption("zone-c-2"), tick()]);
-      if (answer === "Allowed") stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
-    }
-    assert.deepEqual(seen.violations, []);
-    assert.ok(seen.deleted.length >= 9);
   });
 });

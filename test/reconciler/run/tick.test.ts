@@ -82,17 +82,6 @@ describe("a tick, again and again", () => {
     assert.deepEqual(seen.deleted, ["ingester-zone-a-1"]);
   });
 
-  it("R38 a budget that cannot decide fails the group, and nothing is deleted", async () => {
-    await stage.time.advance(5000);
-    const seen = witness(stage);
-    const { cluster } = stage.connect();
-    const { outcomes } = await tickOnce(stage, cluster, {
-      mayDisrupt: () => Promise.reject(new Error("two budgets match")),
-    });
-    assert.equal(outcomes[0]?.state, "failed");
-    assert.deepEqual(seen.deleted, []);
-  });
-
   it("pods deleted before an error are reported, and a namespace that cannot be read does not hold the others", async () => {
     await stage.time.advance(5000);
     const { cluster } = stage.connect();

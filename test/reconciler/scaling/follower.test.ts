@@ -1,11 +1,8 @@
-import type { MayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { errorOfStatus } from "../../../infra/kubernetes/api-error.ts";
-import { statefulSets } from "../../../infra/kubernetes/resources.ts";
-import { hold } from "../../../reconciler/model/decision.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 import { witness, type Witness } from "../witness.ts";
 
@@ -52,11 +49,6 @@ function connect(refuse = false): Cluster {
   };
 }
 
-const denyOrdinal =
-  (ordinal: number): MayDisrupt =>
-  async (pod, zone) =>
-    pod.name.endsWith(`-${ordinal}`) ? hold("BudgetSpent", "no", [zone]) : undefined;
-
 const replicasOf = (name: string): unknown =>
   (stage.emulator.store.get("statefulsets.apps", "default", name)?.["spec"] as { replicas?: number }).replicas;
 const oneHourAgo = (): string => new Date(stage.time.now() - 3_600_000).toISOString();
@@ -96,24 +88,6 @@ describe("scaling and rollout in one tick", () => {
       outcomes[0]?.scalingHolds.map(({ reason }) => reason),
       ["ScaleRefused"],
     );
-  });
-
-  it("R27 the same with a budget that denies the second pod", async () => {
-    await zones(1, 3);
-    await tickOnce(stage, connect(true), { mayDisrupt: denyOrdinal(1) });
-    assert.deepEqual(seen.deleted, ["ingester-zone-b-0"]);
-  });
-
-  it("R28 an upscale is refused: the rollout continues", async () => {
-    await zones(3, 2);
-    await tickOnce(stage, connect(true));
-    assert.deepEqual([patches.length, seen.deleted], [1, ["ingester-zone-b-0", "ingester-zone-b-1"]]);
-  });
-
-  it("R29 an upscale with a new template in both zones is refused, and a budget denies the second pod", async () => {
-    await zones(3, 2, { outdated: ["a", "b"] });
-    await tickOnce(stage, connect(true), { mayDisrupt: denyOrdinal(1) });
-    assert.deepEqual(seen.deleted, ["ingester-zone-a-0"]);
   });
 
   it("a webhook that cannot be called holds only its zone: the rollout continues", async () => {
@@ -179,24 +153,6 @@ describe("scaling and rollout in one tick", () => {
     assert.equal(replicasOf("ingester-zone-b"), 2);
   });
 
-  it("replicas that another client resets are reported, and not written again at once", async () => {
-    await zones(2, 3, { labels: {} });
-    const pinned = connect();
-    // The same object with all defaults of the API server.
-    await pinned.patch(statefulSets, { namespace: "default", name: "ingester-zone-b", type: "merge", body: {} });
-    await stage.time.advance(500);
-    const { outcomes, acted } = await tickOnce(stage, {
-      ...pinned,
-      change: (resource, patch, call) =>
-        pinned.change(resource, { ...patch, body: { ...(patch.body as object), spec: { replicas: 3 } } }, call),
-    });
-    assert.match(
-      outcomes[0]?.scalingHolds[0]?.message ?? "",
-      /accepted, but ingester-zone-b still has 3 replicas: something pins them/,
-    );
-    assert.deepEqual([outcomes[0]?.state, acted, seen.deleted.length], ["acted", true, 2], "the rollout goes on");
-  });
-
   /** A connection that runs `happen` between the tick's list and the last read before a zone shrinks. */
   function meanwhile(happen: () => void): Cluster {
     const { cluster } = stage.connect();
@@ -229,62 +185,6 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual(
       [outcomes[0]?.scalingHolds.map(({ reason }) => reason), replicasOf("ingester-zone-b")],
       [["MinTimeBetweenZones"], 3],
-    );
-  });
-
-  it("a zone that has changed since it was read is not scaled, and nothing else is done to its group", async () => {
-    await zones(2, 3);
-    const { cluster } = stage.connect();
-    const late: Cluster = {
-      ...cluster,
-      change: (resource, patch, call) => {
-        deploy(stage, "x:3", { zones: ["b"], replicas: 4 });
-        return cluster.change(resource, patch, call);
-      },
-    };
-    const { outcomes } = await tickOnce(stage, late);
-    assert.deepEqual([outcomes[0]?.state, seen.deleted, replicasOf("ingester-zone-b")], ["superseded", [], 4]);
-  });
-
-  it("a chain of three grows zone by zone, each once the previous one is ready, and shrinks again", async () => {
-    const readyOnly = { "grafana.com/rollout-upscale-only-when-leader-ready": "true" };
-    deploy(stage, "x:1", { zones: ["a"] });
-    deploy(stage, "x:1", { zones: ["b"], annotations: { ...FOLLOWS_A, ...readyOnly } });
-    deploy(stage, "x:1", {
-      zones: ["c"],
-      annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-b", ...readyOnly },
-    });
-    await stage.time.advance(3000);
-    const { cluster } = stage.connect();
-    const scaled: string[] = [];
-    const play = async (): Promise<void> => {
-      for (let i = 0; i < 60; i++) {
-        await stage.time.advance(100);
-        const { outcomes } = await tickOnce(stage, cluster);
-        const [outcome] = outcomes;
-        if (outcome?.state !== "acted" || outcome.decision.action !== "scaleZone") continue;
-        const ready = ["a", "b", "c"].map(
-          (zone) =>
-            (
-              stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`)?.["status"] as {
-                readyReplicas?: number;
-              }
-            ).readyReplicas,
-        );
-        scaled.push(`${outcome.decision.zone.name} to ${outcome.decision.replicas} with ${ready.join(",")} ready`);
-      }
-    };
-    deploy(stage, "x:1", { zones: ["a"], replicas: 5 });
-    await play();
-    assert.deepEqual(scaled.splice(0), [
-      "ingester-zone-b to 5 with 5,3,3 ready",
-      "ingester-zone-c to 5 with 5,5,3 ready",
-    ]);
-    deploy(stage, "x:1", { zones: ["a"], replicas: 2 });
-    await play();
-    assert.deepEqual(
-      scaled.map((line) => line.split(" with")[0]),
-      ["ingester-zone-b to 2", "ingester-zone-c to 2"],
     );
   });
 });
