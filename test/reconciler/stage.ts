@@ -46,7 +46,7 @@ export async function setStage(faultSeed = 1, { post }: Pick<ApiOptions, "post">
 }
 
 /** The same time as the port and the reconciler see it. */
-function clockOf(time: ManualClock): Clock {
+export function clockOf(time: ManualClock): Clock {
   return {
     now: () => time.now(),
     monotonic: () => time.now(),

@@ -33,7 +33,7 @@ export const syncAll = (cluster: SmallCluster): void =>
   cluster.sets().forEach(({ metadata }) => cluster.sync(metadata.name));
 
 /** A pod after the other, in an order of their own, gets on: it ends, is made again, or becomes ready. */
-function moveOne(cluster: SmallCluster, pick: number): boolean {
+export function moveOne(cluster: SmallCluster, pick: number): boolean {
   const moves = cluster.sets().flatMap(({ metadata: { name }, spec: { replicas = 0 } }) => {
     const pods = cluster.podsOf(name);
     const moving = pods.filter((pod) => ["terminating", "starting", "failed"].includes(cluster.lifeOf(pod)));

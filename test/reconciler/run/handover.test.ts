@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createLog } from "../../../infra/log.ts";
+import { RolloutError } from "../../../infra/errors.ts";
 import { leases } from "../../../infra/kubernetes/resources.ts";
 import { changeLease } from "../../../infra/kubernetes/lease-object.ts";
 import { SUCCESSOR } from "../../../infra/kubernetes/lease-succession.ts";
@@ -111,6 +112,21 @@ describe("a run that another waits for", () => {
     await until(() => one.over);
   });
 
+  it("goes on after a call of the function that ticks once, which has its tick soon", async () => {
+    const one = start("one");
+    await until(() => ticksOf("one").length > 0);
+    const from = stage.time.now();
+    const call = start("call", { once: true });
+    await until(() => call.over);
+    assert.ok(stage.time.now() - from < 15_000);
+    assert.ok((await call.result).last);
+    const before = ticks.length;
+    await until(() => ticks.length > before + 2);
+    assert.equal(one.over, false);
+    one.stop.abort();
+    await until(() => one.over);
+  });
+
   it("gets the signal to stop while the other waits: that one ticks at once", async () => {
     const one = start("one");
     await until(() => ticksOf("one").length > 0);
@@ -136,5 +152,50 @@ describe("a run that another waits for", () => {
     assert.ok(longestGap() <= INTERVAL_MS + 1000, JSON.stringify(ticks));
     one.stop.abort();
     await until(() => one.over);
+  });
+
+  it("has two that wait: one of them ticks, and hands over to the other", async () => {
+    const one = start("one");
+    await until(() => ticksOf("one").length > 0);
+    const both = [start("two"), start("three")];
+    await until(() => ticksOf("two").length > 0 && ticksOf("three").length > 0);
+    await until(() => one.over && both.filter(({ over }) => over).length === 1);
+    assert.ok(longestGap() <= INTERVAL_MS + 1000, JSON.stringify(ticks));
+    for (const { stop } of both) stop.abort();
+    await until(() => both.every(({ over }) => over));
+  });
+
+  it("does not fail by an API error after it has handed over", async () => {
+    const { cluster } = stage.connect();
+    const started: Started[] = [];
+    let errors = 0;
+    const flaky: typeof cluster = {
+      ...cluster,
+      get: async (resource, ref, call) => {
+        const isOver = started[0]?.messages.some((message) => message.startsWith("handing the lease over"));
+        if (isOver && resource.plural === "leases" && errors++ === 0)
+          throw new RolloutError("Unreachable", "connection reset");
+        return cluster.get(resource, ref, call);
+      },
+    };
+    const one = start("one", { cluster: flaky });
+    started.push(one);
+    await stage.time.advance(5000);
+    const two = start("two");
+    for (let i = 0; i < 1200 && !one.over; i++) await stage.time.advance(100);
+    assert.equal((await one.result).exitCode, 0);
+    assert.equal(errors > 0, true);
+    two.stop.abort();
+    for (let i = 0; i < 300 && !two.over; i++) await stage.time.advance(100);
+    assert.equal((await two.result).exitCode, 0);
+  });
+
+  it("that none waits for ends with its time budget", async () => {
+    const one = start("one");
+    const from = stage.time.now();
+    await until(() => one.over);
+    assert.ok(stage.time.now() - from >= 110_000);
+    assert.equal((await one.result).exitCode, 0);
+    assert.ok(!one.messages.includes("handing the lease over to the next run"));
   });
 });

@@ -74,6 +74,14 @@ describe("a run", () => {
     assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
   });
 
+  it("continues without its watches, only slower", async () => {
+    const seen = witness(stage);
+    stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "watch" });
+    deploy(stage, "x:2");
+    await play(run(input("one", { budgetMs: 70_000, intervalMs: 1000 })));
+    assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
+  });
+
   it("processes that take over after every tick record the same Events", async () => {
     deploy(stage, "x:2");
     for (let i = 0; i < 60 && countEvents("RolloutCompleted") === 0; i++) {
