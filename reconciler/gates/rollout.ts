@@ -56,11 +56,14 @@ export type GroupView = Omit<RolloutView, "isHeld">;
 export function currentRecord(gate: Gate, view: GroupView): GateRecord {
   const record = gate.record && inPast(gate.record, view.now);
   const isOver = record?.settledAt !== undefined && view.wanted.kind === "zone";
-  const current =
-    record?.identity === view.identity && !isOver
-      ? takeBack(forgetOldSpec(gate, record), view)
-      : startRecord(gate, view);
+  const isCurrent = record?.identity === view.identity && !isOver;
+  const current = isCurrent ? continueRecord(gate, record, view) : startRecord(gate, view);
   return closeOldPasses(gate, noteUpdated(current, view), view);
+}
+
+function continueRecord(gate: Gate, record: GateRecord, { zones, wanted }: GroupView): GateRecord {
+  const kept = forgetOldSpec(gate, record);
+  return wanted.kind === "zone" ? askAgain(kept, zones, wanted.zone) : kept;
 }
 
 /** The record with the present in place of times in the future, and without results from then. */
@@ -85,69 +88,52 @@ export function forgetOldSpec({ generation, observedGeneration, when }: Gate, re
 }
 
 /**
- * A zone that got the new template otherwise, as all its pods were broken, has begun as well: the next zone is not the
- * first. A zone that was let begin before that must be asked for again.
+ * A zone that got the new template without asking, as all of its pods were broken, has begun as well: the next zone is
+ * not the first. So the gate is asked again for the zones that it has let begin, or is about to.
  */
 function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
-  const byName = new Map(zones.map((zone) => [zone.name, zone]));
-  const isNew = ({ name, settledRevision, began }: ZoneRecord): boolean => {
-    const zone = byName.get(name);
-    return (
-      began === undefined && zone !== undefined && zone.status.updateRevision !== settledRevision && isUpdated(zone)
-    );
+  const hasUpdated = ({ name, settledRevision, began }: ZoneRecord): boolean => {
+    const zone = zones.find((one) => one.name === name);
+    if (began !== undefined || zone === undefined) return false;
+    return zone.status.updateRevision !== settledRevision && isUpdated(zone);
   };
-  if (record.settledAt !== undefined || !record.zones.some(isNew)) return record;
-  const noted = record.zones.map((zone) => (isNew(zone) ? withBegan(zone, "Earlier") : zone));
-  return takeBackZones(dropOpenStages({ ...record, zones: noted }), zones);
+  if (record.settledAt !== undefined || !record.zones.some(hasUpdated)) return record;
+  const noted = record.zones.map((one) => (hasUpdated(one) ? withBegan(one, "Earlier") : one));
+  return askAgain({ ...record, zones: noted }, zones);
 }
 
 /**
- * If another zone than before is wanted, the gate must later be asked again for a zone that was let begin and is not
- * updated, and for a zone that waits or has passed.
+ * The record once the rollout goes on with the zone `next`. Without it, no zone is known to be next. The gate is asked
+ * again for each other zone that is not updated:
+ *
+ *   it waits, or has passed, and has not begun     its stage goes, unless its checks have failed
+ *   it was let begin, and no pod was replaced      it has not begun
+ *   it was let begin, and pods were replaced       it has begun earlier. It was the first zone of this rollout: zones that
+ *                                                  an earlier rollout began must ask as well, and count as not begun
  */
-function takeBack(record: GateRecord, { zones, wanted }: GroupView): GateRecord {
-  if (wanted.kind !== "zone") return record;
-  const { name: next, uid } = wanted.zone;
-  return takeBackZones(
-    dropOpenStages(record, next),
-    zones.filter((zone) => zone.uid !== uid),
-  );
-}
-
-/** Leaves out the stages of zones that have not begun, except those of `next` and those that have failed. */
-function dropOpenStages(record: GateRecord, next?: string): GateRecord {
-  const begun = new Set(record.zones.flatMap(({ name, began }) => (began === "Now" ? [name] : [])));
-  const isKept = ({ state, zone }: Stage): boolean => state === "Failed" || zone === next || begun.has(zone);
-  return record.stages.every(isKept) ? record : { ...record, stages: record.stages.filter(isKept) };
-}
-
-/**
- * The zones in `zones` that were let begin and are not updated count as begun earlier, or as not begun if all their
- * pods are unchanged. If one of them has begun, no other zone is the first of this rollout any more: the gate must
- * then be asked for zones that an earlier rollout has begun, too.
- */
-function takeBackZones(record: GateRecord, zones: readonly Zone[]): GateRecord {
-  const byName = new Map(zones.map((zone) => [zone.name, zone]));
+function askAgain(record: GateRecord, zones: readonly Zone[], next?: Zone): GateRecord {
+  const others = new Map(zones.filter(({ uid }) => uid !== next?.uid).map((zone) => [zone.name, zone]));
   const isDone = ({ name }: ZoneRecord): boolean => {
-    const zone = byName.get(name);
+    const zone = others.get(name);
     return zone !== undefined && isUpdated(zone);
   };
-  const hasBegun = ({ name, settledRevision }: ZoneRecord): boolean => {
-    const zone = byName.get(name);
+  const hasReplaced = ({ name, settledRevision }: ZoneRecord): boolean => {
+    const zone = others.get(name);
     return zone !== undefined && !isUntouched(zone, settledRevision);
   };
-  const isTaken = (one: ZoneRecord): boolean => one.began === "Now" && byName.has(one.name) && !isDone(one);
-  if (!record.zones.some(isTaken)) return record;
-  const isFirstOver = record.zones.some((one) => isTaken(one) && hasBegun(one));
-  const next = (one: ZoneRecord): ZoneRecord => {
-    if (isTaken(one)) return withBegan(one, hasBegun(one) ? "Earlier" : undefined);
-    return isFirstOver && one.began === "Earlier" && !isDone(one) ? withBegan(one, undefined) : one;
+  const left = record.zones.filter((one) => one.began === "Now" && others.has(one.name) && !isDone(one));
+  const hasFirst = left.some(hasReplaced);
+  const changed = (one: ZoneRecord): ZoneRecord => {
+    if (left.includes(one)) return withBegan(one, hasReplaced(one) ? "Earlier" : undefined);
+    const isEarlier = one.began === "Earlier" && !isDone(one);
+    return hasFirst && isEarlier ? withBegan(one, undefined) : one;
   };
-  return {
-    ...record,
-    zones: record.zones.map(next),
-    stages: record.stages.filter(({ zone }) => !record.zones.some((one) => one.name === zone && isTaken(one))),
+  const keepsStage = ({ zone, state }: Stage): boolean => {
+    const own = record.zones.find(({ name }) => name === zone);
+    if (own && left.includes(own)) return false;
+    return state === "Failed" || zone === next?.name || own?.began === "Now";
   };
+  return { ...record, zones: record.zones.map(changed), stages: record.stages.filter(keepsStage) };
 }
 
 function startRecord(gate: Gate, view: GroupView): GateRecord {

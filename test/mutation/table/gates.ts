@@ -276,14 +276,14 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone that was let begin and did not is asked for again after another zone",
     ...ROLLOUT,
-    find: "if (!record.zones.some(isTaken)) return record;",
-    replacement: "if (record.zones.length >= 0) return record;",
+    find: "if (left.includes(one)) return withBegan(",
+    replacement: "if (!record.zones.includes(one)) return withBegan(",
   },
   {
     breaks: "successes before another zone has begun do not count for the next one",
     ...ROLLOUT,
-    find: `state === "Failed" || zone === next || begun.has(zone)`,
-    replacement: `state === "Failed" || zone !== "" || begun.has(zone)`,
+    find: `state === "Failed" || zone === next?.name || own?.began === "Now"`,
+    replacement: `state === "Failed" || zone !== "" || own?.began === "Now"`,
   },
   {
     breaks: "a new gate takes no zone without a pod of its template for one on its way back",
@@ -300,8 +300,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone that an earlier rollout has begun is asked for once another zone has begun in this one",
     ...ROLLOUT,
-    find: `isFirstOver && one.began === "Earlier"`,
-    replacement: `one.began === undefined`,
+    find: "return hasFirst && isEarlier ?",
+    replacement: "return hasFirst && !isEarlier && one.began === undefined ?",
   },
   {
     breaks: "a pass that its zone has not used gets old",
