@@ -13,7 +13,7 @@ import type { World } from "../../reconciler/plan/world.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/waves.ts";
 import { countUnavailable, type EvictionSnapshot } from "../../reconciler/budget/unavailability.ts";
-import { listSome } from "../../reconciler/model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { EXIT } from "../exit.ts";
 import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";

@@ -9,7 +9,7 @@ import { formatAge } from "../output/age.ts";
 import { print } from "../output/print.ts";
 import { formatTable, wrapAfter, type Cell } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
-import { listSome } from "../../reconciler/model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 
 export const history: Command = {
   name: "history",

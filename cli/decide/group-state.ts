@@ -3,7 +3,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
 import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
 import { isReady } from "../../reconciler/model/health.ts";
-import { listSome } from "../../reconciler/model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { holdForOrphans } from "../../reconciler/model/orphans.ts";
 import { nameImages, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { describeRevision, type ZoneHistory } from "./revisions.ts";

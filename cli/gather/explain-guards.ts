@@ -2,7 +2,7 @@
 import { absent } from "../../infra/errors.ts";
 import { rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
-import { matchesLabels } from "../../reconciler/budget/selector.ts";
+import { matchesLabels } from "../../reconciler/budget/zpdb.ts";
 import { readGate } from "../../reconciler/gates/gate.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";

@@ -7,7 +7,7 @@ import { absent } from "../../infra/errors.ts";
 import { once } from "../../infra/once.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { matchesLabels } from "../../reconciler/budget/selector.ts";
+import { matchesLabels } from "../../reconciler/budget/zpdb.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/budget/act/gather-budget.ts";
 import { openReservationStore } from "../../reconciler/budget/act/reservation-store.ts";
 import type { World, WorldBudget } from "../../reconciler/plan/world.ts";

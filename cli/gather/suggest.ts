@@ -2,7 +2,7 @@
 import { findNear } from "../../infra/edit-distance.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { namespaces } from "../../infra/kubernetes/resources.ts";
-import { listSome, MAX_NAMED } from "../../reconciler/model/list-some.ts";
+import { listSome, MAX_NAMED } from "../../infra/cut.ts";
 import { findNames } from "../completion.ts";
 import { CliError } from "../exit.ts";
 import type { Completes, Session } from "../session.ts";

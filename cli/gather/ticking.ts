@@ -3,7 +3,7 @@ import { isUnanswered, messageOf } from "../../infra/errors.ts";
 import type { Call, Page } from "../../infra/kubernetes/cluster.ts";
 import { rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
 import { cronJobs, statefulSetNames } from "../../infra/kubernetes/resources.ts";
-import { listSome } from "../../reconciler/model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { readTicking } from "../../reconciler/report/act/read-ticking.ts";

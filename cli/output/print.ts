@@ -2,7 +2,7 @@
 import { dump } from "js-yaml";
 import { isFields } from "../../infra/json.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
-import { listSome } from "../../reconciler/model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import type { Unprotected } from "../decide/unprotected.ts";
 import type { Io, Session } from "../session.ts";
 import { wrapWords } from "./table.ts";

@@ -5,7 +5,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide-admission.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
-import { describeTooMany } from "../../reconciler/model/too-many-zones.ts";
+import { describeTooMany } from "../../reconciler/model/refused-group.ts";
 import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
 import { refuseByTime, timedOrphans } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";

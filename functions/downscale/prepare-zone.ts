@@ -13,11 +13,14 @@ import { describePodFailure, type PodHttp } from "../../infra/pod-http.ts";
 import type { DisruptionResult } from "../../reconciler/budget/verdict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import {
+  addDownscale,
   type Current,
+  markRefused,
   mayHaveHappened,
   mayStillHappen,
   type PendingDownscale,
   type PendingDownscales,
+  refuseFurther,
 } from "../../reconciler/downscale/pending.ts";
 import {
   endpointsOf,
@@ -25,7 +28,6 @@ import {
   type Ordinals,
   type Preparation,
 } from "../../reconciler/downscale/preparation.ts";
-import { addDownscale, refuseFurther, markRefused } from "../../reconciler/downscale/turn.ts";
 import {
   type DownscaleClaim,
   type DownscaleLease,

@@ -10,7 +10,7 @@ import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-stat
 import { windowOf } from "../../reconciler/group-status/zones.ts";
 import { findClosedWindow, type WrittenWindow } from "../../reconciler/model/rollout-window.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
-import { MAX_ZONES } from "../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../reconciler/model/refused-group.ts";
 import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
 
 /** A RolloutGroup that has a status. */

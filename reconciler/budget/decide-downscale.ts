@@ -5,7 +5,7 @@
 import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
 import { servesNothing } from "../model/health.ts";
 import { groupBy, ordinalOf } from "../model/order.ts";
-import { describeTooMany } from "../model/too-many-zones.ts";
+import { describeTooMany } from "../model/refused-group.ts";
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./unavailability.ts";

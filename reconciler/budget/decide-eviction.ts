@@ -1,10 +1,10 @@
 /** Decides whether a pod may be disrupted now (§5.1), for the eviction webhook and the rollout alike. */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { ObjectRef } from "../model/decision.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { isReady, servesNothing } from "../model/health.ts";
 import { moveToFront } from "../model/order.ts";
-import { describeTooMany } from "../model/too-many-zones.ts";
+import { describeTooMany } from "../model/refused-group.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { ageOf, type Reservation, reservationOf } from "./reservation.ts";
 import { addUp, countUnavailable, describeUnavailability, type EvictionSnapshot, sumOf } from "./unavailability.ts";

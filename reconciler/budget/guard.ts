@@ -11,7 +11,7 @@
  * A configuration without a fault is no proof: only an answer is. Pure.
  */
 import { fieldsOf } from "../../infra/json.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import type { LabelSelector } from "../model/label-selector.ts";
 
 /** The paths of the eviction webhook. */

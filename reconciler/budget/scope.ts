@@ -2,13 +2,12 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { isTerminating } from "../model/health.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Pod } from "../model/pod.ts";
-import { matchesLabels, type MatchLabels } from "./selector.ts";
+import { type Budget, matchesLabels, type MatchLabels } from "./zpdb.ts";
 import { verdict, type Verdict } from "./verdict.ts";
 import type { BudgetProblem } from "./partition.ts";
-import type { Budget } from "./zpdb.ts";
 
 /** A budget as stored, which may be invalid. */
 export interface StoredBudget {

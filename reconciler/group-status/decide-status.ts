@@ -12,7 +12,7 @@
  * The phase of a group that is held is that of its hold: REASONS has the class of each (reconciler/model/decision.ts).
  */
 import { isSameJson } from "../../infra/json.ts";
-import { MAX_ZONES } from "../model/too-many-zones.ts";
+import { MAX_ZONES } from "../model/refused-group.ts";
 import { describeHolds, isRolledOut, shorten, whyOverdue } from "./holds.ts";
 import type { GroupFacts, StatusInput } from "./facts.ts";
 import { advanceProgress, estimateEnd, listSteps } from "./progress.ts";

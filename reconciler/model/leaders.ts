@@ -1,5 +1,5 @@
 /** The leaders and followers in a group. */
-import { listSome, MAX_NAMED } from "./list-some.ts";
+import { listSome, MAX_NAMED } from "../../infra/cut.ts";
 import type { Zone } from "./zone.ts";
 
 /** The leader of the zone, if it is among these. */

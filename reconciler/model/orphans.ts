@@ -12,7 +12,7 @@
  * missing, no other zone loses a pod that serves.
  */
 import { hold, type Hold } from "./decision.ts";
-import { listSome } from "./list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { byOrdinal, groupBy, ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { describeUnavailable, isHealthy, isSurplus, unavailable } from "./readiness.ts";

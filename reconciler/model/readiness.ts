@@ -4,7 +4,7 @@
  * status counts one replica less, all ready.
  */
 import { describeHealth, isReady, isTerminating, neverServed } from "./health.ts";
-import { listSome } from "./list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import type { Zone, ZoneWithPods } from "./zone.ts";

@@ -14,7 +14,7 @@ import { isAllowed } from "../budget/verdict.ts";
 import { LABELS } from "../model/annotations.ts";
 import { isReady } from "../model/health.ts";
 import { type LabelSelector, matchesSelector } from "../model/label-selector.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { groupBy } from "../model/order.ts";
 import { describeOrphans } from "../model/orphans.ts";
 import { isHealthy } from "../model/readiness.ts";

@@ -5,9 +5,15 @@ import type { ZoneWithPods } from "../model/zone.ts";
 import type { Hold } from "../model/decision.ts";
 import { decideScaling } from "../scaling/decide-scaling.ts";
 import { foldAges } from "../scaling/delayed.ts";
-import { addFacts, zoneFactsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
-import { decideShrink, isShrinking } from "../scaling/shrink.ts";
-import type { PreparePods, ScalingStep } from "../scaling/steps.ts";
+import {
+  addFacts,
+  type PreparePods,
+  type ScalingSnapshot,
+  type ScalingStep,
+  type ZoneFacts,
+  zoneFactsOf,
+} from "../scaling/snapshot.ts";
+import { decideShrink, isShrinking } from "../scaling/steady.ts";
 import { judgeDownscale } from "./budget-verdicts.ts";
 import { putZone, type World } from "./world.ts";
 

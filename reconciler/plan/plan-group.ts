@@ -16,7 +16,7 @@ import { GIVEN_UP_MS } from "../model/given-up.ts";
 import { goneHealth, isReady, RECOVERY_MS } from "../model/health.ts";
 import type { Hold } from "../model/decision.ts";
 import { listRemaining } from "../rollout/remaining.ts";
-import type { PreparePods } from "../scaling/steps.ts";
+import type { PreparePods } from "../scaling/snapshot.ts";
 import { settle, withCounts } from "./controllers.ts";
 import { followGates } from "./passing-gates.ts";
 import { nextStep, type GroupOutlook, type GroupStep } from "./next-step.ts";

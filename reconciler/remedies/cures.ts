@@ -3,9 +3,9 @@ import { isReady } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import type { StoredBudget } from "../budget/scope.ts";
-import { matchesLabels } from "../budget/selector.ts";
+import { matchesLabels } from "../budget/zpdb.ts";
 import { LABELS } from "../model/annotations.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 
 /** The subject of a remedy: the objects that block, and the group as it is. */
 export interface RuleContext {

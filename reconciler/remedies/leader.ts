@@ -5,7 +5,7 @@
 import { findNear } from "../../infra/edit-distance.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { wouldCycle } from "../model/leaders.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { groupBy } from "../model/order.ts";
 import { groupKey, type Zone } from "../model/zone.ts";
 import { kubectl } from "./cures.ts";

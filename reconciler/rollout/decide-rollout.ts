@@ -11,7 +11,7 @@ import { hold, type Hold } from "../model/decision.ts";
 import { isReady } from "../model/health.ts";
 import type { DeletePods } from "../model/outcome.ts";
 import { refusedGroup } from "../model/refused-group.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
 import { moveToFront } from "../model/order.ts";
 import {

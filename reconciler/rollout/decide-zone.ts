@@ -3,7 +3,7 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { waitFor } from "../model/culprit.ts";
 import type { Pod } from "../model/pod.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { waitForOrphans } from "../model/orphans.ts";
 import type { DeletePods, FinishZone } from "../model/outcome.ts";
 import { isOverdue, isReady, isTerminating, neverServed, servesNothing } from "../model/health.ts";

@@ -10,8 +10,7 @@ import type { Attributes } from "../../infra/tracing/tracer.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/rollout.ts";
-import type { BudgetLists } from "../budget/act/budget-lists.ts";
-import type { BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
+import type { BudgetLists, BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import type { Common, GroupResult, Outcome } from "../model/outcome.ts";
 import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
@@ -21,8 +20,7 @@ import { listRemaining } from "../rollout/remaining.ts";
 import { refusedGroup } from "../model/refused-group.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { ScalingTools } from "../scaling/act/scaler.ts";
-import { isOutdated } from "../rollout/act/delete-pods.ts";
-import { takeRolloutStep } from "../rollout/act/take-rollout-step.ts";
+import { isOutdated, takeRolloutStep } from "../rollout/act/take-rollout-step.ts";
 
 export interface StepInput {
   readonly context: Context;

@@ -13,7 +13,7 @@ import { ANNOTATIONS, MAX_VALUE_LENGTH } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { checkServiceName, podUrl } from "../model/fqdn.ts";
 import type { Zone } from "../model/zone.ts";
-import { describeWait } from "./wait.ts";
+import { describeWait } from "./min-time.ts";
 
 export interface Delay {
   readonly ms: number;

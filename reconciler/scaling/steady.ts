@@ -7,7 +7,7 @@ import { findCulprit, worstOf } from "../model/culprit.ts";
 import { type Culprit, hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { isMoving, servesNothing } from "../model/health.ts";
-import { listSome } from "../model/list-some.ts";
+import { listSome } from "../../infra/cut.ts";
 import { waitForOrphans } from "../model/orphans.ts";
 import {
   describeUnavailable,
@@ -19,6 +19,10 @@ import {
   withoutIdleSurplus,
 } from "../model/readiness.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
+import type { ScaleZone } from "../model/outcome.ts";
+import type { ZoneTimes } from "./facts.ts";
+import { decideFollower } from "./leader.ts";
+import { minTimeOver, timedOrphans } from "./min-time.ts";
 
 /**
  * The hold that keeps `zone` from shrinking while another zone loses pods, by a rollout, a revert or a downscale that
@@ -96,4 +100,34 @@ function whatIsUnderWay(whole: ZoneWithPods, shrink: ShrinkInGroup): string | un
  */
 export function losesNothing({ firstOrdinal, pods }: ZoneWithPods, replicas: number, now: number): boolean {
   return pods.every((pod) => !isSurplus(pod, { firstOrdinal, replicas }) || servesNothing(pod, now));
+}
+
+/** True if the step takes pods away and nobody forces it: only then the rules below are asked. */
+export function isShrinking({ zone, replicas }: Pick<ScaleZone, "zone" | "replicas">): boolean {
+  return replicas < zone.replicas && zone.scaling.forcedReplicas === undefined;
+}
+
+/**
+ * The rules for scaling a zone down, by the last facts that are read before the write, and for looks ahead: the hold
+ * that keeps the zone at its size; "outdated" if its leader wants another number of replicas by now.
+ */
+export function decideShrink(
+  step: Pick<ScaleZone, "zone" | "replicas">,
+  times: ZoneTimes,
+  group: GroupSnapshot,
+): Hold | "outdated" | undefined {
+  const why = whyTooEarly(step, times) ?? minTimeOver(step.zone, { ...times, zones: timedOrphans(group) }, "optional");
+  if (why) return why;
+  const zone = group.zones.find(({ uid }) => uid === step.zone.uid);
+  return zone && losesNothing(zone, step.replicas, times.now) ? undefined : othersSteady(step, group, times.now);
+}
+
+function whyTooEarly(
+  { zone, replicas }: { readonly zone: Zone; readonly replicas: number },
+  times: ZoneTimes,
+): Hold | "outdated" | undefined {
+  if (zone.scaling.leader === undefined) return minTimeOver(zone, times, "optional");
+  const again = decideFollower(zone, times);
+  if (again?.action === "hold") return again;
+  return again?.replicas === replicas ? undefined : "outdated";
 }

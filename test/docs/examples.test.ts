@@ -8,10 +8,9 @@ import { describe, it } from "node:test";
 import { Ajv } from "ajv";
 import { parse, parseAllDocuments } from "yaml";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
-import { matchesLabels } from "../../reconciler/budget/selector.ts";
+import { BUDGET_KIND, matchesLabels, parseBudget } from "../../reconciler/budget/zpdb.ts";
 import { chooseTracing } from "../../infra/tracing/load-tracer.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
-import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import { readPage, ROOT } from "./pages.ts";
 

@@ -1,11 +1,11 @@
 /** Checks of `zonewise doctor`: disruption budgets, and the pods that they are to protect. Pure. */
 import type { PodDisruptionBudget } from "../../../infra/kubernetes/resources.ts";
 import { findCovering, type StoredBudget } from "../../../reconciler/budget/scope.ts";
-import { matchesLabels } from "../../../reconciler/budget/selector.ts";
+import { matchesLabels } from "../../../reconciler/budget/zpdb.ts";
 import { nameOfGroup } from "../../../reconciler/group-status/name.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
 import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
-import { listSome } from "../../../reconciler/model/list-some.ts";
+import { listSome } from "../../../infra/cut.ts";
 import { groupBy } from "../../../reconciler/model/order.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
 import { curePodLabels, keepBudget, kubectl } from "../../../reconciler/remedies/cures.ts";

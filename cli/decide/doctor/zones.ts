@@ -4,13 +4,12 @@ import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
 import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
 import { leaderAmong } from "../../../reconciler/model/leaders.ts";
-import { listSome } from "../../../reconciler/model/list-some.ts";
+import { listSome } from "../../../infra/cut.ts";
 import { groupBy } from "../../../reconciler/model/order.ts";
-import { EMPTY_GROUP, hasEmptyGroup } from "../../../reconciler/model/refused-group.ts";
+import { EMPTY_GROUP, hasEmptyGroup, MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { describeOrphaning, describeOrphans } from "../../../reconciler/model/orphans.ts";
 import { isHealthy } from "../../../reconciler/model/readiness.ts";
 import { findClosedWindow, findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
 import {
   groupKey,

@@ -5,7 +5,8 @@
  */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { type Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { readIdentity } from "../../model/identity.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
@@ -14,7 +15,6 @@ import type { Log } from "../../../infra/log.ts";
 import { once } from "../../../infra/once.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { spreadHash } from "../../model/hash.ts";
-import { readIdentity } from "../../model/identity.ts";
 import { byName } from "../../model/order.ts";
 import { readPod } from "../../model/pod.ts";
 import { readZone, selectorText, type Zone, type ZoneList } from "../../model/zone.ts";
@@ -22,7 +22,7 @@ import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import type { Guard } from "../guard.ts";
 import { describeProtection, type Protection } from "../protection.ts";
 import { readReservations } from "../reservation.ts";
-import { matchesLabels } from "../selector.ts";
+import { matchesLabels } from "../zpdb.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import { EVICTIONS, readHooks, seeGuard } from "./see-guard.ts";
 

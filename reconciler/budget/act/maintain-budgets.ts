@@ -11,9 +11,21 @@ import { hasCode } from "../../../infra/errors.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { GroupSnapshot } from "../../model/zone.ts";
-import type { ListedBudget } from "./gather-budget.ts";
-import { createBudgetLists, type BudgetLists, type BudgetReader } from "./budget-lists.ts";
-import { removeExpired } from "./expired-reservations.ts";
+import { type BudgetSource, listBudgets, type ListedBudget, type OnBudgets } from "./gather-budget.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../../infra/log.ts";
+import {
+  isSame,
+  timeLeft,
+  livingReservations,
+  presentIn,
+  readReservations,
+  type Reservation,
+  type Reservations,
+} from "../reservation.ts";
+import { ownerNameOf } from "../../model/order.ts";
+import { openReservationStore } from "./reservation-store.ts";
 
 /** Once `stop` fires, no further write begins. */
 type WriteBounds = Pick<Context, "fence" | "stop">;
@@ -86,4 +98,87 @@ export function createBudgetMaintenance(tools: BudgetReader): BudgetMaintenance 
       });
     },
   };
+}
+
+export interface BudgetLists {
+  /** The budgets of the tick's namespaces; a namespace that cannot be read yields none. Never rejects. */
+  readonly all: () => Promise<readonly ListedBudget[]>;
+  /**
+   * The budgets of one namespace, none if they cannot be read. Must be called before the pods of its groups are read: a
+   * new reservation would seem expired otherwise. Never rejects.
+   */
+  readonly of: (namespace: string) => Promise<readonly ListedBudget[]>;
+}
+
+interface BudgetReader extends Pick<BudgetSource, "compilePartition"> {
+  readonly cluster: Cluster;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly log: Log;
+  readonly onBudgets: OnBudgets;
+}
+
+/** For one tick over these namespaces, "" for all. */
+function createBudgetLists(namespaces: readonly string[], reader: BudgetReader): BudgetLists {
+  const lists = new Map<string, Promise<readonly ListedBudget[]>>();
+
+  function listOnce(scope: string): Promise<readonly ListedBudget[]> {
+    const list = lists.get(scope) ?? read(scope, reader);
+    lists.set(scope, list);
+    return list;
+  }
+
+  return {
+    all: async () => (await Promise.all(namespaces.map(listOnce))).flat(),
+    async of(namespace) {
+      const list = await listOnce(namespaces.includes("") ? "" : namespace);
+      return list.filter(({ ref }) => ref.namespace === namespace);
+    },
+  };
+}
+
+async function read(
+  scope: string,
+  { cluster, log, onBudgets, compilePartition }: BudgetReader,
+): Promise<readonly ListedBudget[]> {
+  try {
+    const budgets = await listBudgets(scope, {
+      cluster,
+      ...(compilePartition && { compilePartition }),
+    });
+    onBudgets(scope, budgets);
+    return budgets ?? [];
+  } catch (error) {
+    log.warn("the disruption budgets could not be read", { error });
+    return [];
+  }
+}
+
+/**
+ * The budget must have been read before the pods of the group; without zones, only time ends reservations. Throws
+ * `Conflict` if it has changed since, `LeaseLost`, or the error of the API server. Once `stop` fires, nothing is written.
+ */
+export async function removeExpired(
+  { object }: ListedBudget,
+  group: Pick<GroupSnapshot, "zones">,
+  { cluster, clock, fence, stop }: Pick<Context, "cluster" | "fence" | "stop"> & { readonly clock: Pick<Clock, "now"> },
+): Promise<void> {
+  const all = readReservations(object.status?.disruptedPods);
+  if (Object.keys(all).length === 0) return;
+  const living = keepLiving(all, group, clock.now());
+  if (Object.entries(all).every(([key, reservation]) => isSame(living[key], reservation))) return;
+  const store = await openReservationStore(cluster, object, {});
+  if (!stop.aborted) await store.write(living, fence.write());
+}
+
+/**
+ * The reservations to keep. One of the group's pods is kept if its pod still exists and its time is not over; one of
+ * another pod or of a downscale is kept if its time is not over. The zones may have been read long before the budget:
+ * they do not show which downscale is stored. `now` in milliseconds.
+ */
+function keepLiving(all: Reservations, { zones }: Pick<GroupSnapshot, "zones">, now: number): Reservations {
+  const isOurs = ([key, { kind }]: [string, Reservation]): boolean =>
+    kind !== "downscale" && zones.some(({ name }) => ownerNameOf(key) === name);
+  const others = Object.entries(all).filter((entry) => !isOurs(entry) && timeLeft(entry[1], now) > 0);
+  const ours = Object.entries(all).filter(isOurs);
+  return { ...Object.fromEntries(others), ...livingReservations(Object.fromEntries(ours), presentIn(zones), now) };
 }

@@ -20,7 +20,7 @@ import { hold } from "../../model/decision.ts";
 import { groupBy } from "../../model/order.ts";
 import { type Bypass, groupKey, type GateVerdicts, type Zone, type ZoneList } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
-import { isOutdated } from "../../rollout/act/delete-pods.ts";
+import { isOutdated } from "../../rollout/act/take-rollout-step.ts";
 import { decideByStatus, decideUngated } from "../../rollout/decide-rollout.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { followGate, type SentStatus, type Followed, type Tried } from "./follow-gate.ts";

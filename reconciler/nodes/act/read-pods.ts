@@ -19,7 +19,7 @@ import {
   statefulSets,
 } from "../../../infra/kubernetes/resources.ts";
 import { livingReservations, presentIn } from "../../budget/reservation.ts";
-import { matchesLabels } from "../../budget/selector.ts";
+import { matchesLabels } from "../../budget/zpdb.ts";
 import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
 import { groupBy } from "../../model/order.ts";
 import { groupKey, type Zone } from "../../model/zone.ts";

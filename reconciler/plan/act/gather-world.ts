@@ -4,7 +4,7 @@ import { messageOf } from "../../../infra/errors.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Zone, ZoneWithPods } from "../../model/zone.ts";
 import { readReservations } from "../../budget/reservation.ts";
-import { matchesLabels } from "../../budget/selector.ts";
+import { matchesLabels } from "../../budget/zpdb.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { createGateLister } from "../../gates/act/list-gates.ts";
 import type { Gate } from "../../gates/gate.ts";

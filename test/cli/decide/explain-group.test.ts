@@ -7,7 +7,7 @@ import { RULES, type Denial } from "../../../reconciler/remedies/rules.ts";
 import { describeZone } from "../../../reconciler/group-status/zones.ts";
 import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
 import { goneHealth, readyHealth } from "../../../reconciler/model/health.ts";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
 import { LAST } from "../../reconciler/builders.ts";
 import { NOW, worldOf } from "../../reconciler/plan/builders.ts";

@@ -1,6 +1,6 @@
 /** A world for each reason of the closed list, in which it is the reason. */
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { describeHolds } from "../../../reconciler/group-status/holds.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { A, B, because, HOUR, MIN_TIME, MODES, pendingOf, play, settle, track } from "../prepare-stage.ts";
 import { callWebhook, createZone, reviewOf, scaleReviewOf, type Stage } from "../stage.ts";
 

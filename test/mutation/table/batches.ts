@@ -2,7 +2,7 @@
 import type { Mutation } from "../mutation.ts";
 
 const BATCH = {
-  file: "reconciler/rollout/act/delete-pods.ts",
+  file: "reconciler/rollout/act/take-rollout-step.ts",
   tests: ["test/reconciler/run/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
 };
 const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };

@@ -76,7 +76,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the reservation of a downscale is not ended by a list of zones that may be old",
-    file: "reconciler/budget/act/expired-reservations.ts",
+    file: "reconciler/budget/act/maintain-budgets.ts",
     find: 'kind !== "downscale" && zones.some(({ name }) => ownerNameOf(key) === name)',
     replacement: 'kind !== "rollout" && zones.some(({ name }) => key.startsWith(name) || ownerNameOf(key) === name)',
     tests: DOWNSCALE,
@@ -282,7 +282,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the read pods of one group do not decide about reservations of other groups' pods",
-    file: "reconciler/budget/act/expired-reservations.ts",
+    file: "reconciler/budget/act/maintain-budgets.ts",
     find: "!isOurs(entry) && timeLeft(entry[1], now) > 0",
     replacement: "!isOurs(entry) && timeLeft(entry[1], now) > Infinity",
     tests: ["test/reconciler/budget/act/maintain-budgets.test.ts"],
@@ -343,7 +343,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a grant is not released if the effect of the deletion is unknown",
-    file: "reconciler/rollout/act/delete-pods.ts",
+    file: "reconciler/rollout/act/take-rollout-step.ts",
     find: "if (wroteNothing(error)) unused.add(grant);",
     replacement: "unused.add(grant); if (wroteNothing(error)) void grant;",
     tests: ["test/reconciler/run/tick-budget.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],

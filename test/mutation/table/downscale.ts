@@ -15,7 +15,7 @@ const GROUP_LEASE = {
   tests: ["test/reconciler/downscale/act/downscale-lease.test.ts"],
 };
 const TURN = {
-  file: "reconciler/downscale/turn.ts",
+  file: "reconciler/downscale/pending.ts",
   tests: ["test/reconciler/downscale/turn.test.ts", "test/functions/downscale-refused-elsewhere.test.ts"],
 };
 const POD_CALLS = { file: "infra/call-pods.ts", tests: ["test/reconciler/downscale/act/pod-calls.test.ts"] };
@@ -139,7 +139,7 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "pods are told that they stay by their ordinals, also after spec.ordinals.start has changed",
-    file: "reconciler/downscale/conclusion.ts",
+    file: "reconciler/downscale/pending.ts",
     ...PENDING,
     find: "const start = Math.max(prepared.start, firstOrdinal);",
     replacement: "const start = prepared.start + firstOrdinal;",
@@ -159,28 +159,28 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone whose downscale was cancelled waits until its next turn",
     ...TURN,
-    file: "reconciler/downscale/conclusion.ts",
+    file: "reconciler/downscale/pending.ts",
     find: "cooldown: cooldownOf(pending, zone, now),",
     replacement: "cooldown: undefined,",
   },
   {
     breaks: "pods of a StatefulSet that was made again are told that they stay",
     ...PENDING,
-    file: "reconciler/downscale/conclusion.ts",
+    file: "reconciler/downscale/pending.ts",
     find: "staying: stayingOf(pending, zone),",
     replacement: "staying: isSame ? stayingOf(pending, zone) : { start: 0, end: 0 },",
   },
   {
     breaks: "a downscale of a StatefulSet that is gone stays recorded while it may be made again",
     ...PENDING,
-    file: "reconciler/downscale/conclusion.ts",
+    file: "reconciler/downscale/pending.ts",
     find: "< STORE_TIMEOUT_MS) return undefined;",
     replacement: "< 0) return undefined;",
   },
   {
     breaks: "a downscale is recorded with the pods of an earlier StatefulSet",
     ...PENDING,
-    file: "reconciler/downscale/turn.ts",
+    file: "reconciler/downscale/pending.ts",
     find: "return { ...next, ...prepared, since: next.at };",
     replacement: "return { ...next, since: next.at };",
   },

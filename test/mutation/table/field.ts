@@ -21,7 +21,7 @@ export const FIELD_MUTATIONS: readonly Mutation[] = [
   {
     // https://github.com/grafana/rollout-operator/pull/324
     breaks: "field: the rollout asks the budget before it deletes a pod",
-    file: "reconciler/rollout/act/grants.ts",
+    file: "reconciler/rollout/act/take-rollout-step.ts",
     find: "chosen.map((pod) => actor.mayDisrupt(pod, zone, actor.fence.write()))",
     replacement:
       "chosen.map((pod) => (pod ? Promise.resolve(undefined) : actor.mayDisrupt(pod, zone, actor.fence.write())))",

@@ -10,7 +10,7 @@ const SUCCESSION = {
   tests: ["test/infra/kubernetes/lease-succession.test.ts", "test/infra/kubernetes/two-writers.test.ts"],
 };
 const BATCH = {
-  file: "reconciler/rollout/act/delete-pods.ts",
+  file: "reconciler/rollout/act/take-rollout-step.ts",
   tests: ["test/reconciler/run/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
 };
 const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };

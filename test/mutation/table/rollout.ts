@@ -58,7 +58,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
       ],
       [
         "no zone shrinks within the minimum time after an orphaned zone",
-        "reconciler/scaling/shrink.ts",
+        "reconciler/scaling/steady.ts",
         "zones: timedOrphans(group) }",
         "zones: [] }",
         ["rollout/orphans"],
@@ -184,7 +184,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
       ],
       [
         "orphaned pods are listed again before each further pod of a batch",
-        "reconciler/rollout/act/delete-pods.ts",
+        "reconciler/rollout/act/take-rollout-step.ts",
         "hasOrphans && !view.servesNothing ?",
         "hasOrphans && view.servesNothing ?",
         ["run/orphans"],

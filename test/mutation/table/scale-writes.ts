@@ -3,12 +3,12 @@ import type { Mutation } from "../mutation.ts";
 
 const MIN_TIME = { file: "reconciler/scaling/min-time.ts", tests: ["test/reconciler/scaling/min-time.test.ts"] };
 const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/run/scale-races.test.ts"] };
-const LOOK = { file: "reconciler/scaling/act/why-not-shrink.ts", tests: ["test/reconciler/run/scale-races.test.ts"] };
+const LOOK = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/run/scale-races.test.ts"] };
 const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaling/act/scale-zone.test.ts"] };
 const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
 const BOUND = { file: "reconciler/downscale/act/under-lease.ts", tests: ORDERS.tests };
 const ROLLOUT = {
-  file: "reconciler/rollout/act/delete-pods.ts",
+  file: "reconciler/rollout/act/take-rollout-step.ts",
   tests: [
     "test/reconciler/interleavings/rollout-beside-downscale.test.ts",
     "test/reconciler/rollout/act/downscale-lease.test.ts",
@@ -79,7 +79,7 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a downscale is recorded with the replicas",
-    file: "reconciler/scaling/steps.ts",
+    file: "reconciler/scaling/snapshot.ts",
     find: "const record = replicas < zone.replicas && zones",
     replacement: "const record = replicas < 0 && zones",
     tests: ["test/reconciler/scaling/follower.test.ts", "test/reconciler/scaling/leader.test.ts"],
@@ -113,13 +113,13 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "everything is read again before a zone is scaled down",
     ...SCALE,
-    file: "reconciler/scaling/shrink.ts",
+    file: "reconciler/scaling/steady.ts",
     find: "return replicas < zone.replicas &&",
     replacement: "return replicas < 0 &&",
   },
   {
     breaks: "a zone is not scaled down while another loses pods",
-    file: "reconciler/scaling/shrink.ts",
+    file: "reconciler/scaling/steady.ts",
     tests: [
       "test/reconciler/scaling/decide-scaling.test.ts",
       "test/reconciler/run/scale-races.test.ts",

@@ -185,14 +185,14 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "zones that wait share one read of their group",
-    file: "reconciler/scaling/act/why-not-shrink.ts",
+    file: "reconciler/scaling/act/scale-zone.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
     replacement: 'if (typeof refused === "object" && zone.name === "") return refused;',
   },
   {
     breaks: "a zone shrinks only by a read of its own",
-    file: "reconciler/scaling/act/why-not-shrink.ts",
+    file: "reconciler/scaling/act/scale-zone.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
     replacement: 'if (lastRead.facts && refused !== "outdated") return refused;',
@@ -221,7 +221,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the observer of budgets lets others have the process",
-    file: "reconciler/budget/act/observe-budgets.ts",
+    file: "reconciler/budget/act/compose.ts",
     ...BUDGETS,
     find: "const MAX_AT_ONCE = 5;",
     replacement: "const MAX_AT_ONCE = 5000;",
@@ -263,7 +263,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a group with too many zones is not rolled out",
-    file: "reconciler/model/too-many-zones.ts",
+    file: "reconciler/model/refused-group.ts",
     tests: ["test/reconciler/run/too-many-zones.test.ts"],
     find: "return count > MAX_ZONES ?",
     replacement: "return count > 10 * MAX_ZONES ?",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { startProcess, type Facts } from "./adapter.ts";
 import { factsOf } from "./builders.ts";

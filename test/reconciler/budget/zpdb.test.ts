@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { matchesLabels } from "../../../reconciler/budget/selector.ts";
-import { allowedUnavailable, type Budget, parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
+import {
+  allowedUnavailable,
+  type Budget,
+  matchesLabels,
+  parseBudget,
+  selectorOf,
+} from "../../../reconciler/budget/zpdb.ts";
 import { object, parse, selector } from "./stored.ts";
 
 const REGEX = "[a-z\\-]+-zone-[a-z]-([0-9]+)";

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { laterOf, lastDownscaleOf, type PendingDownscale, readPending } from "../../../reconciler/downscale/pending.ts";
-import { concludeDownscale } from "../../../reconciler/downscale/conclusion.ts";
-import { addDownscale } from "../../../reconciler/downscale/turn.ts";
+import {
+  addDownscale,
+  concludeDownscale,
+  lastDownscaleOf,
+  laterOf,
+  type PendingDownscale,
+  readPending,
+} from "../../../reconciler/downscale/pending.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const at = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();

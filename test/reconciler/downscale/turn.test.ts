@@ -6,16 +6,18 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import {
+  addDownscale,
+  concludeDownscale,
   findAdmitted,
   lastDownscaleOf,
   laterOf,
+  markRefused,
   mayStillHappen,
   type PendingDownscale,
   readPending,
+  refuseFurther,
 } from "../../../reconciler/downscale/pending.ts";
 import { refuseByTime } from "../../../reconciler/scaling/min-time.ts";
-import { concludeDownscale } from "../../../reconciler/downscale/conclusion.ts";
-import { addDownscale, refuseFurther, markRefused } from "../../../reconciler/downscale/turn.ts";
 
 const S = 1000;
 const START = Date.parse("2026-01-01T12:00:00Z");

@@ -4,7 +4,7 @@ import { compareStatus } from "../../../reconciler/group-status/decide-status.ts
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import { findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { type Culprit, hold } from "../../../reconciler/model/decision.ts";
 import { group } from "../builders.ts";
 import { decide, deleted, held, OLD, START } from "./builders.ts";

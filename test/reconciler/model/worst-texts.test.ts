@@ -12,7 +12,7 @@ import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import { findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { compilePartition } from "../../../reconciler/budget/partition.ts";
-import { problemOfSelector } from "../../../reconciler/budget/selector.ts";
+import { problemOfSelector } from "../../../reconciler/budget/zpdb.ts";
 import { readPreparation } from "../../../reconciler/downscale/preparation.ts";
 import { readDelay } from "../../../reconciler/scaling/delayed.ts";
 import { gateObject } from "../gates/builders.ts";

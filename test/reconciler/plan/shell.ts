@@ -15,9 +15,8 @@ import { RECOVERY_MS } from "../../../reconciler/model/health.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { foldAges } from "../../../reconciler/scaling/delayed.ts";
-import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
-import type { ReferenceReading, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
-import type { PreparePods } from "../../../reconciler/scaling/steps.ts";
+import { decideShrink, isShrinking } from "../../../reconciler/scaling/steady.ts";
+import type { PreparePods, ReferenceReading, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
 import { isObserved, type SmallCluster } from "../small-cluster.ts";
 
 interface ScalingFacts {

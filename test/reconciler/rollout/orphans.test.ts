@@ -6,8 +6,7 @@ import { orphanedZone } from "../../../reconciler/model/orphans.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import { decideShrink } from "../../../reconciler/scaling/shrink.ts";
-import { othersSteady } from "../../../reconciler/scaling/steady.ts";
+import { decideShrink, othersSteady } from "../../../reconciler/scaling/steady.ts";
 import { group, LAST, leftBehind, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 const B = "ingester-zone-b";

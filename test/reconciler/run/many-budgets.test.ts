@@ -11,7 +11,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { compilePartition } from "../../../reconciler/budget/partition.ts";
 import { createBudgetMaintenance } from "../../../reconciler/budget/act/maintain-budgets.ts";
 import { listBudgets } from "../../../reconciler/budget/act/gather-budget.ts";
-import { observeBudgets } from "../../../reconciler/budget/act/observe-budgets.ts";
+import { observeBudgets } from "../../../reconciler/budget/act/compose.ts";
 import { createReserver } from "../../../reconciler/budget/act/reserve.ts";
 import { createBudgetStatuses } from "../../../reconciler/budget/act/budget-statuses.ts";
 import { zone } from "../builders.ts";

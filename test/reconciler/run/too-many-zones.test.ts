@@ -1,7 +1,7 @@
 /** Groups that nobody handles are held by name, and cost no call: those without a name, and those of too many zones. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { isFailure } from "../../../reconciler/model/outcome.ts";
 import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";

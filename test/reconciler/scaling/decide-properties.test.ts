@@ -9,12 +9,13 @@ import type { Zone } from "../../../reconciler/model/zone.ts";
 import { readDelay } from "../../../reconciler/scaling/delayed.ts";
 import {
   addFacts,
-  zoneFactsOf,
+  planScale,
   type PodAnswers,
   type ScalingSnapshot,
+  type ScalingStep,
   type ZoneFacts,
+  zoneFactsOf,
 } from "../../../reconciler/scaling/snapshot.ts";
-import { planScale, type ScalingStep } from "../../../reconciler/scaling/steps.ts";
 import { least, runs } from "../../runs.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { reference, sceneOf } from "./decide-scene.ts";

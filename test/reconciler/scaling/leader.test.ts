@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decideFollower } from "../../../reconciler/scaling/leader.ts";
-import type { ScaleDecision } from "../../../reconciler/scaling/steps.ts";
+import type { ScaleDecision } from "../../../reconciler/scaling/snapshot.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { downscaled, minTime, NOW, snapshot } from "./snapshots.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { decideShrink } from "../../../reconciler/scaling/shrink.ts";
-import { losesNothing, othersSteady } from "../../../reconciler/scaling/steady.ts";
+import { decideShrink, losesNothing, othersSteady } from "../../../reconciler/scaling/steady.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 /** One minute after pods were created that never became ready. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { selectorText } from "../../../reconciler/model/zone.ts";
-import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { type Labels, matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { planLists } from "../../../reconciler/snapshot/shared-lists.ts";
 import { labelSelector } from "../../emulator/selectors.ts";

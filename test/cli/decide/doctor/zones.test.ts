@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { MAX_ZONES } from "../../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../../reconciler/model/refused-group.ts";
 import { type Finding, sortFindings } from "../../../../cli/decide/doctor/check.ts";
 import { examineStatefulSets } from "../../../../cli/decide/doctor/zones.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";

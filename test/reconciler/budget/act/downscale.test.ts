@@ -10,7 +10,7 @@ import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
 import type { Outcome } from "../../../../reconciler/model/outcome.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
-import { removeExpired } from "../../../../reconciler/budget/act/expired-reservations.ts";
+import { removeExpired } from "../../../../reconciler/budget/act/maintain-budgets.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
 import { createMayDownscale } from "../../../../reconciler/budget/act/may-disrupt.ts";

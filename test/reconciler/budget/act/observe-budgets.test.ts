@@ -5,7 +5,7 @@ import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import { parseBudget, selectorOf } from "../../../../reconciler/budget/zpdb.ts";
 import type { Draft } from "../../../../reconciler/report/events.ts";
 import type { ListedBudget } from "../../../../reconciler/budget/act/gather-budget.ts";
-import { observeBudgets } from "../../../../reconciler/budget/act/observe-budgets.ts";
+import { observeBudgets } from "../../../../reconciler/budget/act/compose.ts";
 import { budgetObject } from "../builders.ts";
 
 function listed(generation: number, spec: object = {}, name = "ingester"): ListedBudget {

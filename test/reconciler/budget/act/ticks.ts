@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import { createBudgetMaintenance } from "../../../../reconciler/budget/act/maintain-budgets.ts";
-import { observeBudgets } from "../../../../reconciler/budget/act/observe-budgets.ts";
+import { observeBudgets } from "../../../../reconciler/budget/act/compose.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
 
 export const LIST = "GET apps/v1/statefulsets collection";

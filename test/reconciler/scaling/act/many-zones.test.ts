@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { limitLists } from "../../../../infra/kubernetes/limit-lists.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
-import { MAX_ZONES } from "../../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../../reconciler/model/refused-group.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
 import { statefulSetObject } from "../../builders.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { hasCode } from "../../../../infra/errors.ts";
 import type { PodHttp } from "../../../../infra/pod-http.ts";
-import { preparePods } from "../../../../reconciler/scaling/act/prepare-pods.ts";
+import { preparePods } from "../../../../reconciler/scaling/act/scale-group.ts";
 import { planPreparation } from "../../../../reconciler/scaling/delayed.ts";
 import { zone } from "../../builders.ts";
 
