@@ -34,21 +34,14 @@ export async function gatherTimes(
   }
 }
 
-/**
- * Reads the zone's reference: for the first time, or again after its pods have answered. Zones that mirror the same one
- * share the first reading until a step is taken.
- */
+/** Reads the zone's reference: for the first time, or again after its pods have answered. */
 export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, scaler: Scaler): Promise<ScalingSnapshot> {
   const { mirror } = zone.scaling;
   if (!mirror) return snapshot;
   const now = scaler.clock.now();
-  const read = async (): Promise<ReferenceReading> =>
-    await scaler.references.read(zone.namespace, mirror).catch((error: unknown) => ({ unreadable: messageOf(error) }));
-  if (zoneFactsOf(snapshot, zone).reference)
-    return addFacts(snapshot, zone, { facts: { confirmed: await read() }, now });
-  const { readings } = scaler.lastRead;
-  const key = [zone.namespace, mirror.apiVersion, mirror.kind, mirror.name].join("/");
-  const reference = readings.get(key) ?? (await read());
-  readings.set(key, reference);
-  return addFacts(snapshot, zone, { facts: { reference }, now });
+  const reading: ReferenceReading = await scaler.references
+    .read(zone.namespace, mirror)
+    .catch((error: unknown) => ({ unreadable: messageOf(error) }));
+  const isAgain = zoneFactsOf(snapshot, zone).reference !== undefined;
+  return addFacts(snapshot, zone, { facts: isAgain ? { confirmed: reading } : { reference: reading }, now });
 }

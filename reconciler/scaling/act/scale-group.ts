@@ -16,8 +16,7 @@ import {
   type ZoneFacts,
 } from "../snapshot.ts";
 import { gatherReference, gatherScaling } from "./gather-scaling.ts";
-import type { Context } from "../../../infra/kubernetes/context.ts";
-import type { Scaler, ScalingTools } from "./scaler.ts";
+import type { Scaler } from "./scaler.ts";
 import { scaleZone } from "./scale-zone.ts";
 import { messageOf, RolloutError } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
@@ -38,18 +37,13 @@ interface ScalingReport {
  * A refusal or an unreadable fact becomes a hold of its zone. After any error that is thrown, the group must be
  * gathered again: it has changed since it was read, or a change of replicas may have taken effect.
  */
-export async function scaleGroup(zones: readonly Zone[], given: Context & ScalingTools): Promise<ScalingReport> {
-  const readings: Scaler["lastRead"]["readings"] = new Map();
-  const scaler: Scaler = { ...given, lastRead: { readings } };
+export async function scaleGroup(zones: readonly Zone[], scaler: Scaler): Promise<ScalingReport> {
   let snapshot = await gatherScaling(zones, scaler);
   for (;;) {
     const { next, scalingHolds, unread } = decideScaling(snapshot);
     if (unread) snapshot = await gatherReference(unread, snapshot, scaler);
-    else if (next && next.action !== "hold") {
-      // This step only begins calls; any other may take long, or change a reference.
-      if (next.action !== "cancelPreparation") readings.clear();
-      snapshot = await takeScalingStep(next, { snapshot, scalingHolds }, scaler);
-    } else return { ...(snapshot.scaled && { change: snapshot.scaled.step }), scalingHolds, notes: notesOf(snapshot) };
+    else if (next && next.action !== "hold") snapshot = await takeScalingStep(next, { snapshot, scalingHolds }, scaler);
+    else return { ...(snapshot.scaled && { change: snapshot.scaled.step }), scalingHolds, notes: notesOf(snapshot) };
   }
 }
 

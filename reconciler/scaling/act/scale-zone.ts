@@ -22,7 +22,7 @@ import type { Zone } from "../../model/zone.ts";
 import { underDownscaleLease } from "../../downscale/act/under-lease.ts";
 import type { DisruptionGrant } from "../../budget/act/may-disrupt.ts";
 import { decideShrink, isShrinking } from "../steady.ts";
-import type { Scaler, ShrinkFacts } from "./scaler.ts";
+import type { Scaler } from "./scaler.ts";
 import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
@@ -172,22 +172,17 @@ async function restoreLastDownscale(zone: Zone, written: StatefulSet, scaler: Sc
 
 /**
  * The last checks before a zone shrinks: slow pods or other groups may have delayed the write. Reads and checks all
- * conditions for a smaller zone again. `pending` are the pending downscales of its group if nobody
- * else can add one now; otherwise they are read last, as one may be added at any time. A reading made for an earlier
- * zone of the group may refuse this one too, but never lets it shrink: a group of zones that wait costs one read a
- * step. Throws `Conflict` if the zone or its leader has changed since it was read, or the error of the API
- * server.
+ * conditions for a smaller zone again. `pending` are the pending downscales of its group if nobody else can add one now;
+ * otherwise they are read last, as one may be added at any time. Throws `Conflict` if the zone or its leader has changed
+ * since it was read, or the error of the API server.
  */
 export async function whyNotShrink(
   { zone, replicas }: ScaleZone,
   scaler: Scaler,
   pending?: PendingDownscales,
 ): Promise<Hold | undefined> {
-  const { lastRead } = scaler;
-  const refused = lastRead.facts && judge({ zone, replicas }, lastRead.facts);
-  if (typeof refused === "object") return refused;
   const zones = await gatherGroupZones(zone, scaler);
-  const same = zones.find((one) => isSame(one, zone));
+  const same = zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
   // The hold reports a tracker that cannot be read.
   const times = await gatherTimes(
@@ -195,8 +190,7 @@ export async function whyNotShrink(
     same.scaling.minTime !== undefined || same.scaling.leader !== undefined,
     scaler,
   );
-  lastRead.facts = { times, group: await gatherGroup(zones, scaler) };
-  const why = judge({ zone, replicas }, lastRead.facts);
+  const why = decideShrink({ zone: same, replicas }, times, await gatherGroup(zones, scaler));
   if (why === "outdated")
     throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   if (why) return why;
@@ -205,18 +199,6 @@ export async function whyNotShrink(
     now: scaler.clock.now(),
     pending: pending ?? (await gatherPendingOf(same, scaler)),
   });
-}
-
-const isSame = (one: Zone, { uid, resourceVersion }: Zone): boolean =>
-  one.uid === uid && one.resourceVersion === resourceVersion;
-
-/** "outdated" also if another version of the zone was read. */
-function judge(
-  { zone, replicas }: Pick<ScaleZone, "zone" | "replicas">,
-  { group, times }: ShrinkFacts,
-): Hold | "outdated" | undefined {
-  const same = times.zones.find((one) => isSame(one, zone));
-  return same ? decideShrink({ zone: same, replicas }, times, group) : "outdated";
 }
 
 const gatherPendingOf = ({ namespace, group, name }: Zone, { cluster }: Scaler): Promise<PendingDownscales> =>

@@ -107,8 +107,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone that has changed since it was read is not scaled down",
     ...LOOK,
-    find: "one.uid === uid && one.resourceVersion === resourceVersion",
-    replacement: 'one.uid === uid && resourceVersion !== ""',
+    find: "uid === zone.uid && resourceVersion === zone.resourceVersion",
+    replacement: 'uid === zone.uid && resourceVersion !== ""',
   },
   {
     breaks: "everything is read again before a zone is scaled down",

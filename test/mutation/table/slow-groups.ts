@@ -184,20 +184,6 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     replacement: "else if (late.dueAt === 0)",
   },
   {
-    breaks: "zones that wait share one read of their group",
-    file: "reconciler/scaling/act/scale-zone.ts",
-    ...ZONES,
-    find: 'if (typeof refused === "object") return refused;',
-    replacement: 'if (typeof refused === "object" && zone.name === "") return refused;',
-  },
-  {
-    breaks: "a zone shrinks only by a read of its own",
-    file: "reconciler/scaling/act/scale-zone.ts",
-    ...ZONES,
-    find: 'if (typeof refused === "object") return refused;',
-    replacement: 'if (lastRead.facts && refused !== "outdated") return refused;',
-  },
-  {
     breaks: "a group has few lists of pods in flight",
     file: "reconciler/snapshot/gather.ts",
     ...ZONES,
