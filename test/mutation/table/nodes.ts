@@ -2,9 +2,8 @@
 import type { Mutation } from "../mutation.ts";
 
 const TESTS = [
-  "plan-starts",
-  "plan-active",
-  "deadlines",
+  "starts",
+  "active",
   "freeze",
   "policy",
   "start-checks",
@@ -23,7 +22,7 @@ const CLOSED = { file: "reconciler/nodes/skip.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
-const BESIDE = ["test/reconciler/nodes/beside.test.ts"];
+const BESIDE = ["test/reconciler/nodes/starts.test.ts"];
 const DRAINABLE = { file: "reconciler/nodes/drainable.ts", tests: DRAIN };
 const SLOTS = { file: "reconciler/nodes/plan-starts.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 
@@ -353,7 +352,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an attempt counts once, however often its end has to be written",
     file: "reconciler/nodes/records.ts",
-    tests: ["test/reconciler/nodes/deadlines.test.ts", "test/reconciler/nodes/act/races.test.ts"],
+    tests: ["test/reconciler/nodes/active.test.ts", "test/reconciler/nodes/act/races.test.ts"],
     find: `(step.step === "reset" && !entry.ending)`,
     replacement: `step.step === "reset"`,
   },

@@ -1,223 +1,183 @@
+/** A suspected bad update stops the campaign until a person goes on (NR27, NR34, NR35; §17.5). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
-import { at, busyNode, entry, node, policy, shadow, snapshot } from "./fixture.ts";
+import { at, entry } from "./fixture.ts";
+import { describePlan, passOf, table } from "./table.ts";
 
-const S = "StagedAndPerformedUpdate";
-const R = "RebootedIntoUpdate";
-const afterReboot = busyNode("a", R, "ErrorReset", {
-  node: { bootId: "boot-2" },
-  status: { failure_reason: "boot-2 runs 1.0.0" },
-});
-const plan = (nodes: Parameters<typeof snapshot>[0], spec = {}, status: Partial<PolicyStatus> = {}) =>
-  planPass(snapshot(nodes, { policy: policy(spec, status) }));
+const frozen = { frozen: { id: "f1", at: at(-1), reason: "RebootTimeout", message: "a" } };
+const failed = [
+  { node: "a", startedAt: entry("a").startedAt, to: "1.1.0", at: at(-1), reason: "RebootTimeout", message: "" },
+];
 
-describe("a suspected bad update (NR27, NR34, NR35)", () => {
-  it("freezes at the first failure after a reboot, and says which node and why", () => {
-    const { status, writes, started } = plan([afterReboot, node("b")], { maxConcurrent: 2 }, { active: [entry("a")] });
-    assert.deepEqual(status.frozen, {
+table("a failure", [
+  [
+    "after a reboot freezes at once, and starts nothing in that pass",
+    { nodes: "a R/E newboot Draining, b", spec: { maxConcurrent: 2 } },
+    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0; failed a UpdateFailed; frozen UpdateFailed; skips b Frozen",
+  ],
+  [
+    "after a reboot reboots no other node in that pass",
+    { nodes: "a R/E newboot Draining, b S/S Holding", spec: { maxConcurrent: 2 } },
+    "wants a I; slots a Recovering ends UpdateFailed, b Holding; deferred a UpdateFailed 0; failed a UpdateFailed; frozen UpdateFailed",
+  ],
+  [
+    "before the reboot does not freeze: that node waits",
+    "a S/E Staging",
+    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0",
+  ],
+  [
+    "of the call to reboot does not freeze",
+    "a R/E Draining",
+    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0",
+  ],
+  [
+    "of fewer than `maxFailed` does not freeze",
+    { nodes: "a R/E newboot Draining", spec: { maxFailed: 2 } },
+    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0; failed a UpdateFailed",
+  ],
+]);
+
+table(
+  "while a policy is frozen",
+  [
+    [
+      "nothing starts, and no staged node reboots",
+      { nodes: "a S/S Holding fresh, b", spec: { maxConcurrent: 5 } },
+      "slots a Holding; frozen RebootTimeout; skips b Frozen",
+    ],
+    [
+      "a node that is being drained is put back into service, and is tried again after it",
+      "a R/S Draining fresh",
+      "wants a I; slots a Draining ends Frozen; deferred a Frozen 0; frozen RebootTimeout",
+    ],
+    [
+      "one that is not Ready is left cordoned",
+      "a R/S Draining fresh notready",
+      "slots a Draining; frozen RebootTimeout",
+    ],
+    [
+      "one whose reboot is announced as well",
+      "a R/S Draining fresh announced",
+      "slots a Rebooting; frozen RebootTimeout",
+    ],
+    [
+      "nodes that have rebooted finish",
+      "a R/R Returning fresh newboot",
+      "wants a M; slots a Returning; frozen RebootTimeout",
+    ],
+  ],
+  { status: frozen },
+);
+
+describe("a freeze", () => {
+  it("says which node and why, and its id", () =>
+    assert.deepEqual(passOf({ nodes: "a S/I Staging late notready" }).status.frozen, {
       id: "a-20260601T120000Z",
       at: at(0),
-      reason: "UpdateFailed",
-      message: "a: boot-2 runs 1.0.0",
-    });
-    assert.deepEqual(
-      status.failed.map(({ node }) => node),
-      ["a"],
+      reason: "StagingTimeout",
+      message: "a: a was in phase Staging for 30m",
+    }));
+
+  it("comes with as many failures as configured", () => {
+    const nodes = "a R/E newboot Draining";
+    const before = [{ ...failed[0], node: "z" }] as typeof failed;
+    assert.match(
+      describePlan(passOf({ nodes, spec: { maxFailed: 2 }, status: { failed: before } })),
+      /frozen UpdateFailed/,
     );
-    assert.deepEqual(
-      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
-      ["a Idle"],
-    );
-    assert.deepEqual(started, []);
-    assert.deepEqual(status.skipped, { Frozen: 1 });
-  });
-
-  it("does not freeze for a failure before the reboot: that node waits", () => {
-    const { status } = plan([busyNode("a", S, "ErrorReset")], {}, { active: [entry("a")] });
-    assert.equal(status.frozen, undefined);
-  });
-
-  it("does not freeze for a reboot command that failed", () => {
-    const { status } = plan([busyNode("a", R, "ErrorReset")], {}, { active: [entry("a")] });
-    assert.equal(status.frozen, undefined);
-  });
-
-  it("freezes for a wrong version in a new boot, without a second drain (NW19)", () => {
-    const { status, writes } = plan([afterReboot], {}, { active: [entry("a")] });
-    assert.ok(status.frozen);
-    assert.deepEqual(
-      writes.map(({ spec }) => spec.state),
-      ["Idle"],
-    );
-  });
-
-  it("freezes at as many failures as configured", () => {
-    const failed = [{ node: "z", startedAt: at(-1), to: "1.1.0", at: at(-1), reason: "UpdateFailed", message: "" }];
-    assert.equal(plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")] }).status.frozen, undefined);
-    assert.ok(plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")], failed }).status.frozen);
   });
 
   it("counts an attempt once, however often the step is repeated (NR20)", () => {
-    const first = plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")] }).status;
-    assert.equal(plan([afterReboot], { maxFailed: 2 }, first).status.failed.length, 1);
+    const first = passOf({ nodes: "a R/E newboot Draining", spec: { maxFailed: 2 } }).status;
+    assert.equal(passOf({ nodes: "a R/E newboot", spec: { maxFailed: 2 }, status: first }).status.failed.length, 1);
   });
 
-  const frozen = { frozen: { id: "f1", at: at(-1), reason: "RebootTimeout", message: "a" } };
-  const failed = [
-    { node: "a", startedAt: entry("a").startedAt, to: "1.1.0", at: at(-1), reason: "RebootTimeout", message: "" },
-  ];
-  const gone = busyNode("a", R, S, {
-    node: { ready: false, cordonedBy: "shadow-a" },
-    status: { rebooting: { boot_id: "boot-1", at: at(-1) } },
-  });
-  const stuck: Partial<PolicyStatus> = {
-    ...frozen,
-    failed,
-    active: [entry("a", { phase: "Rebooting", since: at(-3600_000) })],
-  };
-
-  it("starts nothing while frozen, and reboots no node that is staged", () => {
-    const { started, writes } = plan(
-      [busyNode("a", S, S), node("b")],
-      { maxConcurrent: 5 },
-      { ...frozen, active: [entry("a", { phase: "Holding", since: at(0) })] },
-    );
-    assert.deepEqual([started, writes], [[], []]);
-  });
-
-  it("reboots no other node in the very pass that freezes", () => {
-    const staged = busyNode("b", S, S);
-    const { status, writes } = plan(
-      [afterReboot, staged],
-      { maxConcurrent: 2 },
-      { active: [entry("a"), entry("b", { phase: "Holding" })] },
-    );
-    assert.ok(status.frozen);
-    assert.deepEqual(
-      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
-      ["a Idle"],
-    );
-  });
-
-  const draining = [entry("a", { phase: "Draining", since: at(0) })];
-
-  it("puts a node back into service that is being drained when the policy freezes, and tries it again after the freeze", () => {
-    const { status, writes } = plan([busyNode("a", R, S)], {}, { ...frozen, active: draining });
-    assert.deepEqual(
-      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
-      ["a Idle"],
-    );
-    assert.deepEqual(
-      status.deferred.map(({ node, count, reason }) => [node, count, reason]),
-      [["a", 0, "Frozen"]],
-    );
-    assert.deepEqual(status.failed, []);
-  });
-
-  it("leaves a node cordoned that is being drained and not Ready, or whose reboot is announced", () => {
-    const notReady = busyNode("a", R, S, { node: { ready: false } });
-    assert.deepEqual(plan([notReady], {}, { ...frozen, active: draining }).writes, []);
-    const announced = busyNode("a", R, S, { status: { rebooting: { boot_id: "boot-1", at: at(0) } } });
-    assert.deepEqual(plan([announced], {}, { ...frozen, active: draining }).writes, []);
-  });
-
-  it("lets nodes that have rebooted finish while frozen", () => {
-    const { writes } = plan(
-      [busyNode("a", R, R, { node: { bootId: "boot-2" } })],
-      {},
-      { ...frozen, active: [entry("a", { phase: "Returning", since: at(0) })] },
-    );
-    assert.deepEqual(
-      writes.map(({ spec }) => spec.state),
-      ["MonitoringUpdate"],
-    );
-  });
-
-  describe("a node that is frozen as it came back and did not become Ready", () => {
-    const returning = (ready: boolean) =>
-      busyNode("a", R, R, { node: { ready, bootId: "boot-2", cordonedBy: "shadow-a" } });
+  it("names its cause, over and over the same, and lets the node finish once it is Ready", () => {
     const late = [entry("a", { phase: "Returning", since: at(-3600_000), waitsFor: "the node is not Ready" })];
-
-    it("names its cause, over and over the same", () => {
-      let { status } = plan([returning(false)], {}, { active: late });
-      assert.deepEqual(
-        [status.frozen?.reason, status.frozen?.message],
-        ["ReturnTimeout", "a: a was in phase Returning for 15m: the node is not Ready"],
-      );
-      for (let i = 0; i < 3; i++) {
-        ({ status } = plan([returning(false)], {}, status));
-        assert.equal(status.active[0]?.waitsFor, "the node is not Ready");
-      }
-      assert.equal(status.failed.length, 1);
-    });
-
-    it("finishes once it is Ready, and the policy stays frozen", () => {
-      const { status } = plan([returning(false)], {}, { active: late });
-      const { status: after, writes } = plan([returning(true)], {}, status);
-      assert.deepEqual(
-        writes.map(({ spec }) => spec.state),
-        ["MonitoringUpdate"],
-      );
-      assert.ok(after.frozen);
-    });
-  });
-
-  for (const unfreeze of [undefined, "", "f0", "true"])
-    it(`stays frozen with unfreeze: ${unfreeze}`, () =>
-      assert.ok(plan([gone], unfreeze === undefined ? {} : { unfreeze }, stuck).status.frozen));
-
-  it("goes on once a person has named the freeze, and the stuck node has no slot any more", () => {
-    const { status, started, writes } = plan([gone, node("b")], { unfreeze: "f1" }, stuck);
-    assert.deepEqual([status.frozen, status.failed], [undefined, []]);
-    assert.deepEqual(
-      started.map(({ name }) => name),
-      ["b"],
-    );
-    assert.deepEqual(
-      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
-      ["b StagedAndPerformedUpdate", "a Idle"],
-    );
-    assert.deepEqual(
-      status.deferred.map(({ node, reason }) => `${node} ${reason}`),
-      ["a ReleasedByHand"],
+    let { status } = passOf({ nodes: "a R/R newboot notready cordoned", status: { active: late } });
+    assert.equal(status.frozen?.message, "a: a was in phase Returning for 15m: the node is not Ready");
+    for (let i = 0; i < 3; i++) {
+      ({ status } = passOf({ nodes: "a R/R newboot notready cordoned", status }));
+      assert.equal(status.active[0]?.waitsFor, "the node is not Ready");
+    }
+    assert.equal(status.failed.length, 1);
+    assert.equal(
+      describePlan(passOf({ nodes: "a R/R newboot cordoned", status })),
+      "wants a M; slots a Returning; failed a ReturnTimeout; frozen ReturnTimeout",
     );
   });
+});
 
-  const twoMore = ["b", "c", "d"].map((name) => node(name));
-  const startedWith = (released: Parameters<typeof snapshot>[0][number], maxConcurrent: number): number =>
-    plan([released, ...twoMore], { unfreeze: "f1", maxConcurrent }, stuck).started.length;
-  const isBack = { node: { bootId: "boot-2", cordonedBy: "shadow-a" } };
-  const serves = { node: { bootId: "boot-2" } };
-  for (const [title, released, maxConcurrent, count] of [
-    ["that is cordoned by us and Ready takes a slot", busyNode("a", R, R, isBack), 2, 1],
-    ["that is cordoned by us and Ready takes the only slot", busyNode("a", R, R, isBack), 1, 0],
-    ["that serves takes a slot until its agent has reported", busyNode("a", R, R, serves), 2, 1],
-    ["that is not Ready takes a slot", gone, 2, 1],
-    ["that is not Ready, and may never be, leaves one slot", gone, 1, 1],
-    ["that is at rest takes none", node("a", { shadow: shadow("a", {}, { current_version: "1.1.0" }) }), 2, 2],
+const stuck: Partial<PolicyStatus> = {
+  ...frozen,
+  failed,
+  active: [entry("a", { phase: "Rebooting", since: at(-3600_000) })],
+};
+const gone = "a R/S announced notready cordoned";
+
+for (const unfreeze of [undefined, "", "f0", "true"])
+  it(`a policy stays frozen with unfreeze: ${unfreeze}`, () => {
+    const spec = unfreeze === undefined ? {} : { unfreeze };
+    assert.ok(passOf({ nodes: gone, spec, status: stuck }).status.frozen);
+  });
+
+it("a policy does not go on by an id that was used before", () => {
+  const again = { ...stuck, frozen: { ...frozen.frozen, id: "f2" } };
+  assert.ok(passOf({ nodes: gone, spec: { unfreeze: "f1" }, status: again }).status.frozen);
+});
+
+table(
+  "once a person has named the freeze",
+  [
     [
-      "that is at rest and not Ready takes none",
-      node("a", { ready: false, shadow: shadow("a", {}, { current_version: "1.1.0" }) }),
-      2,
-      2,
+      "others start, and the stuck node has no slot any more",
+      { nodes: `${gone}, b`, spec: { unfreeze: "f1" } },
+      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering",
     ],
-  ] as const)
-    it(`a released node ${title}`, () => assert.equal(startedWith(released, maxConcurrent), count));
+    [
+      "a released node that is cordoned by us and Ready takes a slot",
+      "a R/R newboot cordoned, b, c, d",
+      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached",
+    ],
+    [
+      "a released node that serves takes a slot until its agent has reported",
+      "a R/R newboot, b, c, d",
+      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached",
+    ],
+    [
+      "a released node that is not Ready takes a slot",
+      `${gone}, b, c, d`,
+      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached",
+    ],
+    [
+      "a released node that is at rest takes none",
+      "a updated, b, c, d",
+      "wants b S, c S; slots b Starting, c Starting; deferred a ReleasedByHand 1; skips d LimitReached",
+    ],
+    [
+      "also if it is not Ready",
+      "a updated notready, b, c, d",
+      "wants b S, c S; slots b Starting, c Starting; deferred a ReleasedByHand 1; skips d LimitReached",
+    ],
+    [
+      "one that is cordoned by us and Ready takes the only slot",
+      { nodes: "a R/R newboot cordoned, b, c", spec: { unfreeze: "f1" } },
+      "wants a I; deferred a ReleasedByHand 1; skips a Recovering, b LimitReached, c LimitReached",
+    ],
+  ],
+  { spec: { unfreeze: "f1", maxConcurrent: 2 }, status: stuck },
+);
 
-  it("a released node that serves takes no slot any more if its agent does not report in time, and those that wait say for whom", () => {
-    const released = (ms: number) => ({ deferred: [{ node: "a", count: 1, at: at(ms), reason: "ReleasedByHand" }] });
-    const of = [busyNode("a", R, R, serves), ...twoMore];
-    assert.equal(plan(of, { maxConcurrent: 1 }, released(-301_000)).started.length, 1);
-    assert.match(
-      plan(of, { maxConcurrent: 1 }, released(-299_000)).status.waiting.at(-1)?.message ?? "",
-      /; a counts until it is back in service$/,
-    );
-  });
-
-  it("does not go on by an id that was used before", () => {
-    const again = { ...stuck, frozen: { id: "f2", at: at(0), reason: "RebootTimeout", message: "" } };
-    assert.ok(plan([gone], { unfreeze: "f1" }, again).status.frozen);
-  });
+it("a released node that serves takes no slot any more if its agent does not report in time, and those that wait say for whom", () => {
+  const after = (ms: number) =>
+    passOf({
+      nodes: "a R/R newboot, b",
+      status: { deferred: [{ node: "a", count: 1, at: at(-ms), reason: "ReleasedByHand" }] },
+    });
+  assert.deepEqual(
+    after(301_000).started.map(({ name }) => name),
+    ["b"],
+  );
+  assert.match(after(299_000).status.waiting.at(-1)?.message ?? "", /; a counts until it is back in service$/);
 });

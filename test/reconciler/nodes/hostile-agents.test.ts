@@ -81,3 +81,24 @@ it("a thousand nodes that are held keep the status small enough to be stored", (
   assert.equal(after.active.length, 1000);
   assert.ok(JSON.stringify(after).length < 1_200_000, `${JSON.stringify(after).length} bytes`);
 });
+
+it("a thousand nodes that are drained keep the status small enough to be stored", () => {
+  const workloads = Array.from({ length: 110 }, (_, i) => ({
+    kind: "ReplicaSet",
+    namespace: "n".repeat(40),
+    name: `${"x".repeat(50)}${i}`,
+    uid: "u".repeat(36),
+    ready: 1,
+  }));
+  const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.example.internal`);
+  const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
+  const held = policy(
+    { maxConcurrent: "unlimited" },
+    { active: names.map((name) => entry(name, { phase: "Holding" })) },
+  );
+  const { status } = planPass(
+    snapshot(nodes, { policy: held, readings: new Map(names.map((name) => [name, { workloads }])) }),
+  );
+  assert.ok(JSON.stringify(status).length < 1_200_000, `${JSON.stringify(status).length} bytes`);
+  assert.ok(status.active.every((one) => one.workloads?.length === 3));
+});

@@ -1,0 +1,232 @@
+/** Which nodes start, and why the others do not (NR26, NR29-NR32; §17.12). */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
+import { at, MINUTE, node, policy, snapshot } from "./fixture.ts";
+import { passOf, table } from "./table.ts";
+
+it("a start is first in the status, then in the shadow", () => {
+  const { status, writes } = passOf({ nodes: "a" });
+  assert.deepEqual(
+    status.active.map(({ node, phase, from, to, bootId }) => ({ node, phase, from, to, bootId })),
+    [{ node: "a", phase: "Starting", from: "1.0.0", to: "1.1.0", bootId: "boot-1" }],
+  );
+  assert.deepEqual(
+    writes.map(({ spec }) => spec),
+    [{ state: "StagedAndPerformedUpdate", state_transition_timestamp: at(0), version: "1.1.0" }],
+  );
+});
+
+for (const [maxConcurrent, total, count] of [
+  [undefined, 4, 1],
+  ["2", 4, 2],
+  [0, 4, 0],
+  ["25%", 12, 3],
+  ["1%", 4, 1],
+  ["0%", 4, 0],
+  ["99%", 4, 3],
+  ["100%", 4, 4],
+  ["UNLIMITED", 4, 4],
+] as const)
+  it(`${count} of ${total} nodes start with maxConcurrent ${maxConcurrent} in one pass (NR30, NW25)`, () => {
+    const nodes = Array.from({ length: total }, (_, i) => node(`n${i}`));
+    const spec = maxConcurrent === undefined ? {} : { maxConcurrent };
+    assert.equal(planPass(snapshot(nodes, { policy: policy(spec) })).started.length, count);
+  });
+
+table("a node starts", [
+  [
+    "by name, where nothing else tells them apart (NW25)",
+    "c, a, b",
+    "wants a S; slots a Starting; skips b LimitReached, c LimitReached",
+  ],
+  ["with fewer failures first", "a failing, b", "wants b S; slots b Starting; skips a LimitReached"],
+  [
+    "other than the controller's own first",
+    { nodes: "a, b", ownNode: "a" },
+    "wants b S; slots b Starting; skips a LimitReached",
+  ],
+  [
+    "by name where the controller's own is not among them",
+    { nodes: "b, a", ownNode: "z" },
+    "wants a S; slots a Starting; skips b LimitReached",
+  ],
+  [
+    "and the controller's own last",
+    { nodes: "a, b, c", ownNode: "a", spec: { maxConcurrent: 3 } },
+    "wants b S, c S, a S; slots b Starting, c Starting, a Starting",
+  ],
+  ["only if its host has chosen an update (NR7)", "a nothing", "nothing"],
+  ["also to a lower version that its host has chosen", "a lower", "wants a S 0.9.0; slots a Starting"],
+  [
+    "unless a node that is stuck or failing has the slot",
+    "a R/S Draining, b",
+    "slots a Draining; skips b LimitReached",
+  ],
+  [
+    "of a percentage of those that no other policy selects (NR30)",
+    { nodes: "a, b, c, d", contested: ["c", "d"], spec: { maxConcurrent: "50%" } },
+    "wants a S; slots a Starting; skips c SeveralPolicies, d SeveralPolicies, b LimitReached",
+  ],
+  [
+    "after no more reads than it needs",
+    "a unread, b unread, c unread, d unread, e unread, f unread",
+    "skips e LimitReached, f LimitReached; reads a, b, c, d",
+  ],
+  [
+    "after those that were held too long",
+    { nodes: "a, b", status: { deferred: [{ node: "a", count: 0, at: at(-MINUTE), reason: "HeldTooLong" }] } },
+    "wants b S; slots b Starting; deferred a HeldTooLong 0; skips a LimitReached",
+  ],
+]);
+
+table("nothing starts (NR8)", [
+  ["Disabled", { nodes: "a", spec: { enabled: false } }, "skips a Disabled"],
+  ["WindowClosed", { nodes: "a", spec: { window: { cron: "* * 3 * * *" } } }, "skips a WindowClosed"],
+  ["LimitReached", { nodes: "a", spec: { maxConcurrent: 0 } }, "skips a LimitReached"],
+  ["PolicyInvalid", { nodes: "a", spec: { maxConcurrent: -1 } }, "skips a PolicyInvalid"],
+]);
+
+const deferred = (ms: number) => ({ deferred: [{ node: "a", count: 2, at: at(ms), reason: "DrainTimeout" }] });
+
+table("a node is skipped, with the reason, and the next one is tried", [
+  ["not Ready", "a notready, b", "wants b S; slots b Starting; skips a NodeNotReady"],
+  ["being deleted", "a deleted, b", "wants b S; slots b Starting; skips a NodeTerminating"],
+  ["being removed by an autoscaler", "a removed, b", "wants b S; slots b Starting; skips a BeingRemoved"],
+  ["without its label", "a unmanaged, b", "wants b S; slots b Starting; skips a NotManaged"],
+  ["without a shadow", "a noshadow, b", "wants b S; slots b Starting; skips a AgentSilent"],
+  ["whose agent has not reported", "a unreported, b", "wants b S; slots b Starting; skips a AgentSilent"],
+  ["with the shadow of an earlier node", "a foreign, b", "wants b S; slots b Starting; skips a AgentSilent"],
+  ["with our own cordon", "a cordoned, b", "wants b S; slots b Starting; skips a Recovering"],
+  ["in back-off", "a crashed, b", "wants b S; slots b Starting; skips a BackOff"],
+  [
+    "deferred",
+    { nodes: "a, b", status: deferred(-4 * MINUTE) },
+    "wants b S; slots b Starting; deferred a DrainTimeout 2; skips a Deferred",
+  ],
+  [
+    "no longer deferred",
+    { nodes: "a, b", status: deferred(-5 * MINUTE) },
+    "wants b S; slots b Starting; deferred a DrainTimeout 2; skips a LimitReached",
+  ],
+  [
+    "selected by two policies",
+    { nodes: "a, b", contested: ["a"] },
+    "wants b S; slots b Starting; skips a SeveralPolicies",
+  ],
+  ["with pods that cannot start", "a unfit, b", "wants b S; slots b Starting; skips a UnhealthyPods"],
+  [
+    "with pods of another zone than the one that rolls out",
+    "a rollout, b",
+    "wants b S; slots b Starting; skips a RolloutInProgress",
+  ],
+  ["that could not be drained", "a obstacle, b", "wants b S; slots b Starting; skips a DrainBlocked"],
+  ["with a shadow that cannot be read", "a unreadable, b", "wants b S; slots b Starting; skips a ShadowUnreadable"],
+]);
+
+it("a deferred node names what ended its drain", () => {
+  const message = "1 pod is left, shop/db-0 (DisruptionBudget: zpdb db exceeded)";
+  const [one] = deferred(0).deferred;
+  const [skip] = passOf({ nodes: "a", status: { deferred: one ? [{ ...one, message }] : [] } }).skips;
+  assert.equal(skip?.message, `DrainTimeout at ${at(0)}, attempt 2: ${message}`);
+});
+
+table(
+  "one zone after the other",
+  [
+    [
+      "nodes of one zone only start",
+      "a1 zone:a, a2 zone:a, b1 zone:b",
+      "wants a1 S, a2 S; slots a1 Starting, a2 Starting; skips b1 OtherZoneFirst",
+    ],
+    [
+      "a zone waits for the last node of the one before",
+      "a1 M/R zone:a Returning, b1 zone:b",
+      "slots a1 Returning; skips b1 OtherZoneFirst",
+    ],
+    [
+      "the zone that has begun goes on",
+      { nodes: "a1 zone:a, b1 zone:b", status: { zone: "b" } },
+      "wants b1 S; slots b1 Starting; skips a1 OtherZoneFirst",
+    ],
+    [
+      "nodes that their pods hold count as finished",
+      "a1 zone:a obstacle, b1 zone:b",
+      "wants b1 S; slots b1 Starting; skips a1 DrainBlocked",
+    ],
+    [
+      "and so do nodes that are not Ready",
+      "a1 zone:a notready, b1 zone:b",
+      "wants b1 S; slots b1 Starting; skips a1 NodeNotReady",
+    ],
+  ],
+  { spec: { maxConcurrent: 10 } },
+);
+
+table(
+  "nodes that are updated beside each other",
+  [
+    [
+      "leave one of their zone",
+      "a1 zone:a takes:a1+a2+a3+b1, a2 zone:a takes:a1+a2+a3+b1, a3 zone:a takes:a1+a2+a3+b1",
+      "wants a1 S, a2 S; slots a1 Starting, a2 Starting; skips a3 LimitReached",
+    ],
+    ["leave none where no pod has to go", "a1 zone:a, a2 zone:a", "wants a1 S, a2 S; slots a1 Starting, a2 Starting"],
+    [
+      "do not start as the last of their zone",
+      "a1 S/I zone:a Staging, a2 zone:a takes:a1+b1",
+      "slots a1 Staging; skips a2 LimitReached",
+    ],
+    [
+      "nor where another policy has the others",
+      { nodes: "a2 zone:a takes:a1+b1", others: "a1 zone:a Holding" },
+      "skips a2 LimitReached",
+    ],
+    [
+      "nor where all others that take pods go",
+      { nodes: "a1 zone:a takes:b1", others: "b1 zone:b Holding" },
+      "skips a1 LimitReached",
+    ],
+    ["nor where none takes pods", "a1 zone:a takes:a1", "skips a1 DrainBlocked"],
+    ["nor alone in their zone with pods that go one by one", "a1 zone:a takes:b1 onebyone", "skips a1 NoPlaceForPods"],
+    [
+      "unless the reboot ends the drain",
+      { nodes: "a1 zone:a takes:b1 onebyone", spec: { drain: { onTimeout: "Reboot" } } },
+      "wants a1 S; slots a1 Starting",
+    ],
+    [
+      "do not wait for each other once staged, and one of them reboots",
+      "a1 S/S zone:a Holding takes:a1+a2, a2 S/S zone:a Holding takes:a1+a2",
+      "wants a1 R; slots a1 Holding, a2 Holding",
+    ],
+    [
+      "wait until the one that drains is back",
+      "a1 R/S zone:a Draining, a2 S/S zone:a Holding takes:a1",
+      "slots a1 Draining, a2 Holding",
+    ],
+  ],
+  { spec: { maxConcurrent: 10 } },
+);
+
+it("a node says for which nodes it waits", () => {
+  const nodes = "a1 R/S zone:a Draining, a2 S/S zone:a Holding takes:a1+b1";
+  assert.equal(
+    passOf({ nodes }).status.active[1]?.waitsFor,
+    "no other node of zone a takes its pods until a1 is back in service",
+  );
+});
+
+describe("a one-shot window", () => {
+  const campaign = { cron: "0 0 11 * * *", timeZone: "UTC", handledThrough: at(-120 * MINUTE) };
+  const closedAt = (nodes: string, handledThrough = campaign.handledThrough): boolean =>
+    passOf({ nodes, spec: { window: { cron: campaign.cron } }, status: { campaign: { ...campaign, handledThrough } } })
+      .status.campaign?.handledThrough === at(0);
+
+  for (const nodes of ["a notready", "a noshadow", "a deleted", "a removed", "a zone:a takes:b1 onebyone"])
+    it(`is over although an update is left that will not start by itself: ${nodes}`, () => assert.ok(closedAt(nodes)));
+
+  for (const nodes of ["a crashed", "a obstacle", "a zone:a takes:b1"])
+    it(`stays open for ${nodes}`, () => assert.ok(!closedAt(nodes)));
+
+  it("fires again after the clock was far ahead for a moment", () => assert.ok(closedAt("a", "2099-01-01T00:00:00Z")));
+});

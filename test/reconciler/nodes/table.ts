@@ -1,0 +1,198 @@
+/**
+ * Tables of passes: nodes in words, and in words what the pass makes of them.
+ *
+ *   "a R/S Draining late cordoned, b" is a node in whose update RebootedIntoUpdate is wanted and StagedAndPerformedUpdate
+ *   reported, which is active in phase Draining since a day, with our cordon; and a node at rest that has an update.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type NodePlan, planPass } from "../../../reconciler/nodes/plan-pass.ts";
+import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
+import {
+  type ActiveNode,
+  NODE_PHASES,
+  type NodePhase,
+  type PolicyStatus,
+} from "../../../reconciler/nodes/policy-status.ts";
+import type { ShadowStatus, State } from "../../../reconciler/nodes/shadow.ts";
+import type { NodeReading, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
+import { at, entry, FREE, MINUTE, node, NOW, policy, shadow, snapshot } from "./fixture.ts";
+
+const STATES: Readonly<Record<string, State>> = {
+  I: "Idle",
+  S: "StagedAndPerformedUpdate",
+  R: "RebootedIntoUpdate",
+  M: "MonitoringUpdate",
+  E: "ErrorReset",
+};
+const letterOf = (state: string): string => Object.keys(STATES).find((letter) => STATES[letter] === state) ?? state;
+
+interface Described {
+  readonly node?: Partial<UpdateNode>;
+  readonly status?: Partial<ShadowStatus>;
+  readonly entry?: Partial<ActiveNode>;
+  readonly reading?: Partial<NodeReading>;
+}
+
+const DAY = 24 * 60 * MINUTE;
+
+/** What a word says. */
+const WORDS: Readonly<Record<string, Described>> = {
+  late: { entry: { since: at(-DAY) } },
+  fresh: { entry: { since: at(0) } },
+  ahead: { entry: { since: at(1000 * MINUTE) } },
+  notready: { node: { ready: false } },
+  cordoned: { node: { cordonedBy: "shadow-a" } },
+  unmanaged: { node: { managed: false } },
+  removed: { node: { removedBy: "karpenter.sh/disrupted" } },
+  deleted: { node: { terminating: true } },
+  replaced: { node: { uid: "a new node" } },
+  newboot: {
+    node: { bootId: "boot-2", readySince: NOW - 10 * MINUTE },
+    status: { boot_reported_at: at(-10 * MINUTE) },
+  },
+  announced: { status: { rebooting: { boot_id: "boot-1", at: at(-MINUTE) } } },
+  updated: { status: { current_version: "1.1.0", target_version: "1.1.0" } },
+  nothing: { status: { target_version: "1.0.0" } },
+  lower: { status: { target_version: "0.9.0" } },
+  crashed: { status: { crash_count: 1, state_transition_failure_timestamp: at(-2 * MINUTE) } },
+  /** Long ago. */
+  failing: { status: { crash_count: 2 } },
+  obstacle: { reading: { obstacle: "zpdb exceeded" } },
+  rollout: { reading: { rollout: "group shop/db" } },
+  unfit: { reading: { unfit: "shop/api CrashLoopBackOff" } },
+  missing: { reading: { missing: "work" } },
+  onebyone: { reading: { oneByOne: "shop/a would wait for shop/b" } },
+};
+
+interface Told {
+  readonly node: UpdateNode;
+  readonly entry: ActiveNode | undefined;
+  readonly reading: NodeReading | undefined;
+}
+
+/** Reads `name W/R Phase zone:z takes:n1+n2@b words`. */
+function tell(text: string): Told {
+  const [name = "", ...words] = text.trim().split(/\s+/);
+  const pair = /^[ISRME]\/[ISRME]$/.test(words[0] ?? "") ? words.shift() : undefined;
+  const [wanted = "I", reported = "I"] = pair?.split("/") ?? [];
+  const phase = words.find((word): word is NodePhase => (NODE_PHASES as readonly string[]).includes(word));
+  const valueOf = (key: string): string | undefined =>
+    words.find((word) => word.startsWith(`${key}:`))?.slice(key.length + 1);
+  const zone = valueOf("zone") ?? "";
+  const others = valueOf("takes")
+    ?.split("+")
+    .filter((one) => one !== name)
+    .map((one) => ({ name: one, zone: one.replace(/\d+$/, "") }));
+  const said = words.flatMap((word) => WORDS[word] ?? []);
+  const known = [
+    ...Object.keys(WORDS),
+    ...NODE_PHASES,
+    "unread",
+    "noshadow",
+    "unreported",
+    "foreign",
+    "unreadable",
+    "leftover",
+  ];
+  for (const word of words) assert.ok(word.includes(":") || known.includes(word), `${word} of ${text} says nothing`);
+  const has = (word: string): boolean => words.includes(word);
+  const spec = {
+    state: STATES[wanted] as State,
+    ...((pair || has("leftover")) && { version: "1.1.0", state_transition_timestamp: at(-MINUTE) }),
+  };
+  const status = Object.assign({ current_state: STATES[reported] }, ...said.map((one) => one.status)) as object;
+  const own = shadow(name, spec, has("unreported") ? "none" : status);
+  const stored = {
+    ...own,
+    ...(has("foreign") && { owner: { name, uid: "an earlier node" } }),
+    ...(has("unreadable") && { problem: "status.crash_count: too big" }),
+  };
+  return {
+    node: node(name, {
+      zone,
+      shadow: has("noshadow") ? undefined : stored,
+      ...(Object.assign({}, ...said.map((one) => one.node)) as object),
+    }),
+    entry:
+      phase && entry(name, { phase, ...(zone && { zone }), ...Object.assign({}, ...said.map((one) => one.entry)) }),
+    reading: has("unread")
+      ? undefined
+      : { ...FREE, ...(others && { others }), ...Object.assign({}, ...said.map((one) => one.reading)) },
+  };
+}
+
+export interface Scene {
+  /** Nodes, separated by commas. */
+  readonly nodes: string;
+  readonly spec?: object;
+  readonly status?: Partial<PolicyStatus>;
+  /** Nodes that are only active by another policy. */
+  readonly others?: string;
+  /** Nodes that the policy `another` selects as well. */
+  readonly contested?: readonly string[];
+  readonly ownNode?: string;
+  readonly now?: number;
+}
+
+export function sceneOf({
+  nodes,
+  spec,
+  status,
+  others = "",
+  contested = [],
+  ownNode,
+  now = NOW,
+}: Scene): PolicySnapshot {
+  const told = nodes.split(",").filter(Boolean).map(tell);
+  const active = told.flatMap(({ entry: one }) => one ?? []);
+  return snapshot(
+    told.map((one) => one.node),
+    {
+      now,
+      ownNode,
+      policy: policy(spec, { active, ...status }),
+      contested: new Map(contested.map((name) => [name, ["another", "default"]])),
+      readings: new Map(told.flatMap(({ node: { name }, reading }) => (reading ? [[name, reading]] : []))),
+      others: others
+        .split(",")
+        .filter(Boolean)
+        .flatMap((one) => tell(one).entry ?? []),
+    },
+  );
+}
+
+export const passOf = (scene: Scene): NodePlan => planPass(sceneOf(scene));
+
+/** What the pass writes and keeps, in a few words. */
+export function describePlan({ status, writes, skips, toRead }: NodePlan): string {
+  const parts: readonly (readonly [string, readonly string[]])[] = [
+    ["wants", writes.map(({ node: { name }, spec }) => `${name} ${letterOf(spec.state)}${versionOf(spec.version)}`)],
+    [
+      "slots",
+      status.active.map(({ node: name, phase, ending }) => `${name} ${phase}${ending ? ` ends ${ending.reason}` : ""}`),
+    ],
+    ["deferred", status.deferred.map(({ node: name, reason, count }) => `${name} ${reason} ${count}`)],
+    ["failed", status.failed.map(({ node: name, reason }) => `${name} ${reason}`)],
+    ["frozen", status.frozen ? [status.frozen.reason] : []],
+    ["skips", skips.map(({ node: name, reason }) => `${name} ${reason}`)],
+    ["reads", toRead],
+  ];
+  const said = parts.filter(([, list]) => list.length > 0).map(([what, list]) => `${what} ${list.join(", ")}`);
+  return said.length === 0 ? "nothing" : said.join("; ");
+}
+
+/** The version of the update is not named. */
+const versionOf = (version: string | null | undefined): string => (version === "1.1.0" ? "" : ` ${version ?? "-"}`);
+
+type Row = readonly [name: string, scene: string | Scene, expected: string];
+
+export function table(title: string, rows: readonly Row[], more: Partial<Scene> = {}): void {
+  describe(title, () => {
+    for (const [name, scene, expected] of rows)
+      it(name, () => {
+        const whole = typeof scene === "string" ? { nodes: scene } : scene;
+        assert.equal(describePlan(passOf({ ...more, ...whole })), expected);
+      });
+  });
+}
