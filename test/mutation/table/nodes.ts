@@ -1,16 +1,9 @@
 /** Node updates: slots, freezes, deadlines, cordons and the question before a drain. */
 import type { Mutation } from "../mutation.ts";
 
-const TESTS = [
-  "starts",
-  "active",
-  "freeze",
-  "policy",
-  "start-checks",
-  "hostile-agents",
-  "upkeep",
-  "properties",
-].map((name) => `test/reconciler/nodes/${name}.test.ts`);
+const TESTS = ["starts", "active", "freeze", "policy", "start-checks", "hostile-agents", "upkeep", "properties"].map(
+  (name) => `test/reconciler/nodes/${name}.test.ts`,
+);
 const RACES = ["test/reconciler/nodes/act/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan-pass.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };

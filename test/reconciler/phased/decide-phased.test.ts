@@ -6,38 +6,42 @@ import { ago, type Scene, snapshot } from "./builders.ts";
 import { checking, NEWER, READY, table } from "./table.ts";
 
 table("what else holds", [
-  {
-    name: "a zone of a rollout group is left to its group",
-    set: { labels: { "rollout-group": "db" }, owner: undefined },
-    finalizers: [],
-    expected: "ErrorCannotManage False/ErrorCannotManage Unknown/ErrorCannotManage",
-  },
-  {
-    name: "an old success releases nothing",
-    set: NEWER,
-    status: checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(121), lastAttemptTime: ago(121) }),
-    expected: `Rolling ${READY} WaitForChecks@3 0/0 checks True due in 0 s`,
-  },
-  {
-    name: "a pod that is updated already is not released again: the next outdated one is",
-    set: { ...NEWER, updated: 2, partition: 2 },
-    pods: "onn",
-    status: checking(2, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
-    expected: "release db-0 by partition 0",
-  },
-  {
-    name: "while the spec is not observed a rollout waits",
-    set: { ...NEWER, observed: false, partition: 2 },
-    status: checking(3, { consecutiveSuccessfulChecks: 3 }),
-    expected: "Rolling WaitForChecks@3 3/0",
-  },
-  {
-    name: "a threshold that is lowered counts at once",
-    set: NEWER,
-    check: { successThreshold: 1 },
-    status: checking(3, { consecutiveSuccessfulChecks: 1, lastCheckTime: ago(1), lastAttemptTime: ago(1) }),
-    expected: "release db-2 by partition 2",
-  },
+  [
+    "a zone of a rollout group is left to its group",
+    { set: { labels: { "rollout-group": "db" }, owner: undefined }, finalizers: [] },
+    "ErrorCannotManage False/ErrorCannotManage Unknown/ErrorCannotManage",
+  ],
+  [
+    "an old success releases nothing",
+    {
+      set: NEWER,
+      status: checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(121), lastAttemptTime: ago(121) }),
+    },
+    `Rolling ${READY} WaitForChecks@3 0/0 checks True due in 0 s`,
+  ],
+  [
+    "a pod that is updated already is not released again: the next outdated one is",
+    {
+      set: { ...NEWER, updated: 2, partition: 2 },
+      pods: "onn",
+      status: checking(2, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
+    },
+    "release db-0 by partition 0",
+  ],
+  [
+    "while the spec is not observed a rollout waits",
+    { set: { ...NEWER, observed: false, partition: 2 }, status: checking(3, { consecutiveSuccessfulChecks: 3 }) },
+    "Rolling WaitForChecks@3 3/0",
+  ],
+  [
+    "a threshold that is lowered counts at once",
+    {
+      set: NEWER,
+      check: { successThreshold: 1 },
+      status: checking(3, { consecutiveSuccessfulChecks: 1, lastCheckTime: ago(1), lastAttemptTime: ago(1) }),
+    },
+    "release db-2 by partition 2",
+  ],
 ]);
 
 it("S15 the message of ErrorCannotManage names the winner; of a zone, the RolloutGate", () => {

@@ -15,44 +15,35 @@ const twoOfUpdated = { set: { ...NEWER, partition: 2, updated: 1 }, pods: "oon",
 const begunAgain = `Rolling ${READY} WaitForChecks@2 0/0 due in 0 s`;
 
 table("another check", [
-  {
-    name: "successes of an earlier query do not count for the answer of the new one",
-    ...twoOfUpdated,
-    status: checking(2, { ...OTHER, consecutiveSuccessfulChecks: 2 }),
-    answer: empty,
-    expected: begunAgain,
-  },
-  {
-    name: "successes of an earlier query release nothing",
-    ...twoOfUpdated,
-    status: checking(2, { ...OTHER, consecutiveSuccessfulChecks: 3 }),
-    expected: begunAgain,
-  },
-  {
-    name: "successes of an unknown query, as of an earlier version, release nothing",
-    ...twoOfUpdated,
-    status: checking(2, { ...OTHER, checkHash: undefined, consecutiveSuccessfulChecks: 3 }),
-    expected: begunAgain,
-  },
-  {
-    name: "failures of an earlier query stop nothing",
-    ...twoOfUpdated,
-    check: { failureThreshold: 2 },
-    status: checking(2, { ...OTHER, consecutiveFailedChecks: 2 }),
-    expected: begunAgain,
-  },
-  {
-    name: "an error of an earlier query delays nothing",
-    ...twoOfUpdated,
-    status: checking(2, { ...OTHER, status: "PrometheusError", consecutiveErrors: 3, lastError: "gone" }),
-    expected: begunAgain,
-  },
-  {
-    name: "the step begins again once",
-    ...twoOfUpdated,
-    status: checking(2, { checkHash: undefined }),
-    expected: "check",
-  },
+  [
+    "successes of an earlier query do not count for the answer of the new one",
+    { ...twoOfUpdated, status: checking(2, { ...OTHER, consecutiveSuccessfulChecks: 2 }), answer: empty },
+    begunAgain,
+  ],
+  [
+    "successes of an earlier query release nothing",
+    { ...twoOfUpdated, status: checking(2, { ...OTHER, consecutiveSuccessfulChecks: 3 }) },
+    begunAgain,
+  ],
+  [
+    "successes of an unknown query, as of an earlier version, release nothing",
+    { ...twoOfUpdated, status: checking(2, { ...OTHER, checkHash: undefined, consecutiveSuccessfulChecks: 3 }) },
+    begunAgain,
+  ],
+  [
+    "failures of an earlier query stop nothing",
+    { ...twoOfUpdated, check: { failureThreshold: 2 }, status: checking(2, { ...OTHER, consecutiveFailedChecks: 2 }) },
+    begunAgain,
+  ],
+  [
+    "an error of an earlier query delays nothing",
+    {
+      ...twoOfUpdated,
+      status: checking(2, { ...OTHER, status: "PrometheusError", consecutiveErrors: 3, lastError: "gone" }),
+    },
+    begunAgain,
+  ],
+  ["the step begins again once", { ...twoOfUpdated, status: checking(2, { checkHash: undefined }) }, "check"],
 ]);
 
 it("a step that was promoted stays so under another check, and its pod is released", () => {

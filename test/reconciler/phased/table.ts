@@ -49,14 +49,11 @@ export const NEWER = { current: OLD, update: NEW };
 
 export const READY = "True/Ready False/Rolling";
 
-interface Row extends Scene {
-  readonly name: string;
-  readonly expected: string;
-}
+type Row = readonly [name: string, scene: Scene, expected: string];
 
 export function table(title: string, rows: readonly Row[]): void {
   describe(title, () => {
-    for (const { name, expected, ...scene } of rows) it(name, () => assert.equal(decideIn(scene), expected));
+    for (const [name, scene, expected] of rows) it(name, () => assert.equal(decideIn(scene), expected));
   });
 }
 
