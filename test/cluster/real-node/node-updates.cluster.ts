@@ -14,7 +14,7 @@ import { until } from "../stage/until.ts";
 import { buildImage } from "./containers.ts";
 import { findMissing, readMachine } from "./find-node.ts";
 import { readResident, restartAgent, restartKubelet } from "./reboots.ts";
-import { IMAGE, measured, REAL } from "./stage.ts";
+import { IMAGE, measured, REAL } from "./installation.ts";
 
 const missing = findMissing(readMachine(process.env));
 if (missing) console.log(`node updates on a real node are left out: ${missing}`);

@@ -9,9 +9,10 @@ import { until } from "../stage/until.ts";
 import { areReplaced, type Container, killContainer, listContainers, readLayerSizes, runScript } from "./containers.ts";
 import { startEvictions, untilAnswered } from "./evictions.ts";
 import { findMissing, readMachine } from "./find-node.ts";
+import { FUNCTIONS, IMAGE, measured, RECONCILER } from "./installation.ts";
 import { labelZones, REFUSALS } from "./refusals.ts";
 import { readRuns } from "./runs.ts";
-import { FUNCTIONS, IMAGE, measured, openRealStage, RECONCILER, type RealStage } from "./stage.ts";
+import { openRealStage, type RealStage } from "./stage.ts";
 
 const missing = findMissing(readMachine(process.env));
 if (missing) console.log(`the tests on a real node are left out: ${missing}`);

@@ -1,6 +1,6 @@
 /** The runs of the reconciler's CronJob, as their logs show them. */
 import type { RealStage } from "./stage.ts";
-import { RECONCILER } from "./stage.ts";
+import { RECONCILER } from "./installation.ts";
 
 interface Line {
   readonly ts: string;
