@@ -4,8 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Ajv } from "ajv";
+import { applyPatch, type Operation } from "rfc6902";
 import { parse, parseAllDocuments } from "yaml";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { BUDGET_KIND, matchesLabels, parseBudget } from "../../reconciler/budget/zpdb.ts";
@@ -15,13 +17,38 @@ import { readZone } from "../../reconciler/model/zone.ts";
 import { readPage, ROOT } from "./pages.ts";
 
 const FILES = globSync("examples/*-zones.yaml", { cwd: ROOT });
-const objectsIn = (file: string) =>
-  parseAllDocuments(readPage(file)).map((one) => one.toJS() as StatefulSet & { readonly kind?: string });
+type Manifest = StatefulSet & { readonly kind?: string };
+const objectsIn = (file: string): Manifest[] =>
+  parseAllDocuments(readPage(file)).map((one) => one.toJS() as Manifest);
+
+interface Kustomization {
+  readonly nameSuffix: string;
+  readonly patches: readonly { readonly patch: string }[];
+}
+
+/** A zone of examples/nats as kustomize makes it, as far as Zonewise reads it. */
+function renderZone(folder: string): Manifest {
+  const { nameSuffix, patches } = parse(readPage(join(folder, "kustomization.yaml"))) as Kustomization;
+  const [zone] = objectsIn("examples/nats/zone/statefulset.yaml");
+  assert.ok(zone?.metadata);
+  zone.metadata.name += nameSuffix;
+  for (const { patch } of patches)
+    assert.deepEqual(applyPatch(zone, parse(patch) as Operation[]).filter(Boolean), [], folder);
+  return zone;
+}
+
+const NATS = [
+  ...globSync("examples/nats/zone-*", { cwd: ROOT }).map(renderZone),
+  ...objectsIn("examples/nats/budget.yaml"),
+];
+const GROUPS: readonly (readonly [string, readonly Manifest[]])[] = [
+  ...FILES.map((file) => [file, objectsIn(file)] as const),
+  ["examples/nats", NATS],
+];
 
 describe("the groups of the examples", () => {
   it("are found", () => assert.equal(FILES.length, 2));
-  for (const file of FILES) {
-    const objects = objectsIn(file);
+  for (const [file, objects] of GROUPS) {
     const zones = objects.filter(({ kind }) => kind === "StatefulSet").map(readZone);
     it(`${file}: no annotation is ignored, and the zones are one group`, () => {
       assert.ok(zones.length >= 2);
