@@ -18,8 +18,7 @@ import { readPage, ROOT } from "./pages.ts";
 
 const FILES = globSync("examples/*-zones.yaml", { cwd: ROOT });
 type Manifest = StatefulSet & { readonly kind?: string };
-const objectsIn = (file: string): Manifest[] =>
-  parseAllDocuments(readPage(file)).map((one) => one.toJS() as Manifest);
+const objectsIn = (file: string): Manifest[] => parseAllDocuments(readPage(file)).map((one) => one.toJS() as Manifest);
 
 interface Kustomization {
   readonly nameSuffix: string;

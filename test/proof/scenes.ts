@@ -70,7 +70,8 @@ export async function drain(proof: Proof, count: number): Promise<void> {
     while (evicted < count) {
       const pods = [...timeline.pods.values()].filter((pod) => pod.zone === zone && pod.state === "ready");
       await Promise.all(pods.map(({ pod, uid }) => evictPod(pod, uid)));
-      if (pods.length === 0) await sleep(500);
+      // To the zone's next node; the drains of other zones, which were refused meanwhile, have their turn.
+      await sleep(RETRY_MS);
     }
   };
   await Promise.all(ZONES.map(drainZone));
