@@ -31,7 +31,7 @@ const PLACEHOLDER = /\b(GROUP|ZONE|POD|NAMESPACE|GATE|BUDGET|LEADER|OTHER|NAME|N
 describe("zonewise explain names rule, objects and remedy of", () => {
   for (const reason of Object.keys(REASONS) as Reason[])
     it(reason, () => {
-      const make = (WORLDS as Partial<Record<Reason, () => World>>)[reason];
+      const make = WORLDS[reason];
       const world = make?.() ?? worldOf(zonesOf({}));
       const zones = world.zones.map((zone) => describeZone(zone));
       const status = make ? undefined : { ...recorded(reason), observedGeneration: 1, zones };

@@ -246,7 +246,7 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/rollout/decide-rollout.ts",
     find: "takesServing(decision) ? (gates?.holds.get(decision.zone.uid) ?? decision) : decision;",
     replacement: "takesServing(decision) ? decision : decision;",
-    tests: GATES.tests,
+    tests: ON_CLUSTER.tests,
   },
   {
     breaks: "a gate records that a zone begins before its first pod goes",
