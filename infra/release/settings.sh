@@ -10,7 +10,7 @@ given_registry=${REGISTRY:-} given_organisation=${ORGANISATION:-}
 REGISTRY=${given_registry:-$REGISTRY} ORGANISATION=${given_organisation:-$ORGANISATION}
 VERSION=$(sed -nE 's/^  "version": "([^"]+)",$/\1/p' "$root/package.json")
 OUT=${OUT:-$root/dist/release}
-BIN=${BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/zonewise-plane/bin} # where test/plane/build puts cosign and Helm
+BIN=${BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/zonewise-plane/bin} # where test/plane/build puts Helm; cosign is in PATH
 # The time of the commit, in everything that is packed: the same commit gives the same bytes.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct)}
 COMMIT=$(git -C "$root" rev-parse HEAD)

@@ -35,7 +35,7 @@ export function readOriginal({ ORIGINAL: command, ORIGINAL_FLAGS: more = "" }: N
 }
 
 /** The flag of each variable: it has the same words. Throws for a variable without one. */
-export function flagsOf(variables: Readonly<Record<string, string>>): string[] {
+function flagsOf(variables: Readonly<Record<string, string>>): string[] {
   const flags = new Map(ORIGINAL_FLAGS.map(([flag]) => [variableOf(flag), flag]));
   return Object.entries(variables).map(([name, value]) => {
     const flag = flags.get(name);

@@ -9,17 +9,6 @@ export const PAGES = globSync(["*.md", "{docs,knative,test}/**/*.md"], { cwd: RO
 
 export const readPage = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
-/** The cells of every row whose first cell is a name in backticks. */
-export function rowsOf(page: string): readonly (readonly string[])[] {
-  const rows = page.split("\n").filter((line) => line.startsWith("| `"));
-  return rows.map((row) => row.slice(2, -2).split(" | "));
-}
-
-/** The names in the first cells: one, or several with commas. */
-export function namesIn(page: string): string[] {
-  return rowsOf(page).flatMap(([first = ""]) => [...first.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ""));
-}
-
 /** The product's sources as one text. */
 export function readSources(...folders: readonly string[]): string {
   const files = globSync(

@@ -72,7 +72,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Throws BadRequest for a field that is not selectable. */
-export function fieldSelector(resource: string, text: string): Matches {
+function fieldSelector(resource: string, text: string): Matches {
   const all = (text.trim() ? text.split(",") : []).map((part): Matches => {
     const [, field = "", sign, value = ""] = /^\s*([^=!]+?)\s*(==|=|!=)\s*(.*?)\s*$/.exec(part) ?? [];
     if (!["metadata.name", "metadata.namespace", ...(FIELDS[resource] ?? [])].includes(field))

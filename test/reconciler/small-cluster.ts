@@ -15,7 +15,7 @@ import {
 } from "../emulator/controllers/objects.ts";
 import { newMemory, runPod, type PodMemory } from "../emulator/controllers/run-pod.ts";
 import { schedule } from "../emulator/controllers/schedule.ts";
-import { REVISIONS, syncRevisions } from "../emulator/controllers/statefulset/revisions.ts";
+import { REVISIONS } from "../emulator/controllers/statefulset/revisions.ts";
 import { syncSet } from "../emulator/controllers/statefulset/sync.ts";
 import { isTrue, put, type Draft, type KubeObject } from "../emulator/objects.ts";
 import { createStore } from "../emulator/store.ts";
@@ -233,11 +233,6 @@ export const ordinalOf = ({ metadata }: KubeObject): number => Number(metadata.n
 
 export const isObserved = ({ metadata, status }: StatefulSet): boolean =>
   status?.observedGeneration === metadata.generation;
-
-export const revisionOf = ({ metadata }: KubeObject): string => metadata.labels?.["controller-revision-hash"] ?? "";
-
-/** The name of the revision that its template has, whether the controller has seen it or not. */
-export const wantedRevision = (set: StatefulSet): string => syncRevisions(set, () => undefined).update.metadata.name;
 
 export const imageOf = ({ spec }: Pod | StatefulSet["spec"]["template"]): string => spec?.containers[0]?.image ?? "";
 

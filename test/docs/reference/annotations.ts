@@ -1,5 +1,5 @@
 /** What docs/reference/annotations.md says of each label and annotation; the generator names a missing one. */
-export type Row = readonly [name: string, kind: string, meaning: string];
+type Row = readonly [name: string, kind: string, meaning: string];
 
 /** A section of the page: where the names are written, and each with its meaning. */
 export const ANNOTATION_TEXTS: Readonly<Record<string, readonly Row[]>> = {

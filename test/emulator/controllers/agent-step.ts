@@ -23,7 +23,7 @@ export interface AgentNode {
 }
 
 /** What disturbs the step. */
-export interface AgentTrouble {
+interface AgentTrouble {
   /** Pods that have to leave stay on the node. */
   readonly blocked?: boolean;
   /** What the agent does to its host fails. */

@@ -1,7 +1,7 @@
 /** What a kubelet reports of its node, as a pure function: what others say of the node stays. */
 import { dig, listOf, textOf, timestamp } from "../objects.ts";
 
-export interface NodeReport {
+interface NodeReport {
   /** Unknown: the node controller has not heard of the kubelet. */
   readonly ready: "True" | "False" | "Unknown";
   /** That of the last report if it is left out. */

@@ -16,7 +16,7 @@ export interface DeletionSafetyOptions {
   readonly now: () => number;
 }
 
-export interface DeletionSafety {
+interface DeletionSafety {
   readonly onEvent: (event: StoreEvent) => void;
   /** A review reaches a webhook server. */
   readonly onArrival: (path: string, sent: string) => void;
