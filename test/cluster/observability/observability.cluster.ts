@@ -93,8 +93,7 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
     );
     await stage.done(`app:${image}`, ZONES);
     assert.equal((await waitFor(namespace, "Ready")).code, 0);
-    // With durations of seconds, a busy machine's late tick is missing. quarter-hour.e2e.test.ts holds the real ones to
-    // silence at every minute.
+    // With durations of seconds, a busy machine's late tick is missing. rules.cluster.ts has the real ones.
     await untilQuiet(prometheus);
 
     stage.diagnostic("an invalid budget");

@@ -92,8 +92,7 @@ export function review({ webhooks }: Functions, namespace: string, pod: string):
 }
 
 /**
- * The queries of the dashboard, by panel. Those of node updates, the last row, are those of node-panels.e2e.test.ts: no
- * node is updated here.
+ * The queries of the dashboard, by panel. Those of node updates, the last row, are left out: no node is updated here.
  */
 export async function readPanels(): Promise<Map<string, string>> {
   const { panels } = JSON.parse(await readFile(DASHBOARD, "utf8")) as {

@@ -4,9 +4,6 @@ import { createServer } from "node:http";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { composeFunctions } from "../../../functions/compose.ts";
 import { systemClock } from "../../../infra/clock.ts";
-import { RolloutError } from "../../../infra/errors.ts";
-import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
-import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { createTracer } from "../../../infra/tracing/act/otel.ts";
 import type { Tracer } from "../../../infra/tracing/tracer.ts";
 import { compose as composeReconciler } from "../../../reconciler/run/compose.ts";
@@ -60,16 +57,6 @@ describe("a process with an exporter", () => {
     assert.equal(outer?.resource["k8s.cluster.name"], "west");
   });
 
-  it("marks a span as failed whose work rejects, and rejects as well", async () => {
-    const failing = tracer.span(
-      () => ({ name: "failing" }),
-      () => Promise.reject(new RolloutError("Conflict", "no")),
-    );
-    await assert.rejects(failing, { code: "Conflict" });
-    const [span] = await flushed();
-    assert.deepEqual([span?.failed, span?.attributes], [true, { "error.type": "Conflict" }]);
-  });
-
   it("continues the trace of the API server's call in a webhook", async (t) => {
     const { stage, env } = await setTracedStage(t);
     const zone = createZone(stage, "web", { labels: { "grafana.com/no-downscale": "true" } });
@@ -110,26 +97,6 @@ describe("a process with an exporter", () => {
     const list = named("GET apps/v1/statefulsets collection");
     assert.deepEqual([list.kind, list.trace, list.attributes["http.response.status_code"]], [3, tick.trace, 200]);
     assert.ok(received.some(({ name, trace }) => /^(?:PATCH|PUT|POST) /.test(name) && trace === tick.trace));
-  });
-
-  it("gives its calls the context of the span around them", async (t) => {
-    const seen: unknown[] = [];
-    const server = createServer(({ headers }, response) => {
-      seen.push(headers["traceparent"]);
-      response.end("{}");
-    });
-    const connection = {
-      server: new URL(`http://127.0.0.1:${await listen(server)}`),
-      authorize: () => Promise.resolve({}),
-      close: () => {},
-    };
-    t.after(() => server.close().closeAllConnections());
-    for (const one of [tracer, undefined]) {
-      const cluster = connectCluster(connection, { timeoutMs: 5000, ...(one && { tracer: one }) });
-      await cluster.get(statefulSets, { namespace: "default", name: "web" });
-    }
-    const [call] = await flushed();
-    assert.deepEqual(seen, [`00-${call?.trace}-${call?.id}-01`, undefined]);
   });
 
   it("says once that a collector is away, and its work goes on", async () => {
