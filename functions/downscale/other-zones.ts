@@ -5,7 +5,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide-admission.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
-import { describeTooMany } from "../../reconciler/model/refused-group.ts";
+import { findExcess } from "../../reconciler/model/refused-group.ts";
 import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
 import { refuseByTime, timedOrphans } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";
@@ -45,8 +45,8 @@ export async function refuseForOtherZones(
     refuseOnError("GroupUnknown", "finding other statefulsets failed."),
   );
   if ("reason" in group) return group;
-  const tooMany = describeTooMany(own, group);
-  if (tooMany !== undefined) return { reason: "TooManyZones", message: `${tooMany}.` };
+  const excess = findExcess(own, group);
+  if (excess) return { reason: excess.reason, message: `${excess.message}.` };
   const recorded = await tools.record
     .load(own.namespace, group, call)
     .catch(refuseOnError("DownscalesUnknown", "loading zones failed."));

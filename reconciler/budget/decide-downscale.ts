@@ -5,7 +5,7 @@
 import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
 import { servesNothing } from "../model/health.ts";
 import { groupBy, ordinalOf } from "../model/order.ts";
-import { describeTooMany } from "../model/refused-group.ts";
+import { findExcess } from "../model/refused-group.ts";
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./unavailability.ts";
@@ -23,7 +23,8 @@ interface DownscaleSnapshot extends PodView {
 }
 
 /**
- * `Allowed`, `BudgetSpent` with the zones or the partition that the downscale has to wait for, or `TooManyZones`.
+ * `Allowed`, `BudgetSpent` with the zones or the partition that the downscale has to wait for, or why its group is
+ * refused.
  */
 export function decideDownscale(snapshot: DownscaleSnapshot): Verdict {
   const { budget, zones, uid } = snapshot;
@@ -31,8 +32,8 @@ export function decideDownscale(snapshot: DownscaleSnapshot): Verdict {
   const ref = { kind: BUDGET_KIND, namespace, name, uid: budget.uid } as const;
   const zone = zones.find((one) => one.uid === uid);
   const objects = zone ? [zone, ref] : [ref];
-  const tooMany = zone && describeTooMany(zone, zones);
-  if (tooMany !== undefined) return verdict("TooManyZones", tooMany, objects);
+  const excess = zone && findExcess(zone, zones);
+  if (excess) return verdict(excess.reason, excess.message, objects);
   const message = zone && whyWait(zone, snapshot);
   if (message !== undefined) return verdict("BudgetSpent", message, objects);
   return verdict("Allowed", `zpdb met across ${zones.length} zones`, objects);

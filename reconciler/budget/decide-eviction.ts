@@ -4,7 +4,7 @@ import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../../infra/cut.ts";
 import { isReady, servesNothing } from "../model/health.ts";
 import { moveToFront } from "../model/order.ts";
-import { describeTooMany } from "../model/refused-group.ts";
+import { findExcess } from "../model/refused-group.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { ageOf, type Reservation, reservationOf } from "./reservation.ts";
 import { addUp, countUnavailable, describeUnavailability, type EvictionSnapshot, sumOf } from "./unavailability.ts";
@@ -36,9 +36,10 @@ const ownerKnown: EvictionRule = (snapshot) => {
   );
 };
 
-const fewEnoughZones: EvictionRule = (snapshot) => {
-  const why = describeTooMany(ownZone(snapshot) ?? { group: "" }, snapshot.zones);
-  return why === undefined ? undefined : about(snapshot, "TooManyZones", why);
+const groupWithinBounds: EvictionRule = (snapshot) => {
+  const zone = ownZone(snapshot);
+  const excess = zone && findExcess(zone, snapshot.zones);
+  return excess && about(snapshot, excess.reason, excess.message);
 };
 
 /** Milliseconds. The API server retries a conflicting eviction for 10 s and looks the pod up by name each time. */
@@ -174,7 +175,7 @@ function about({ pod, budget }: EvictionSnapshot, reason: VerdictReason, message
 
 const denied = firstOf<[EvictionSnapshot], Verdict>([
   ownerKnown,
-  fewEnoughZones,
+  groupWithinBounds,
   aboveZero,
   severalZones,
   partitionKnown,

@@ -53,8 +53,10 @@ export function findBudget(
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
   if (isTerminating(pod) || ["Succeeded", "Failed"].includes(pod.phase))
     return verdict("PodNotReady", "pod is not ready", [pod]);
-  return onlyValid(found, pod);
+  return budgets.length > 0 ? onlyValid(found, pod) : verdict("PodNotInScope", NO_BUDGET, [pod]);
 }
+
+const NO_BUDGET = "no zoned pod disruption budget selects the pod";
 
 /** The disruption cannot reach this pod; one that was not made after its own is not the successor of that, but old. */
 function judgeOther(pod: Pod, createdAt: string | undefined): Verdict {
@@ -68,8 +70,9 @@ const isLater = (pod: Pod, time: string): boolean =>
   (parseTimestamp(pod.createdAt ?? "") ?? -Infinity) > (parseTimestamp(time) ?? Infinity);
 
 function onlyValid(found: readonly StoredBudget[], pod: Pod): Budget | Verdict {
+  if (pod.textProblem !== undefined) return verdict("LabelsTooLong", `${pod.name}: ${pod.textProblem}`, [pod]);
   const [only] = found;
-  if (!only) return verdict("PodNotInScope", "no zoned pod disruption budget selects the pod", [pod]);
+  if (!only) return verdict("PodNotInScope", NO_BUDGET, [pod]);
   const refs = found.map(({ ref }) => ref);
   if (found.length > 1) {
     const names = listSome(refs.map(({ name }) => name));
@@ -84,9 +87,11 @@ function refuseInvalid({ ref }: StoredBudget, { problem }: BudgetProblem, object
 
 /** The budgets that count the pods of a StatefulSet, by its labels; the verdict on one that is invalid. */
 export function findBudgetsOfZone<B extends StoredBudget>(
-  zone: Pick<Zone, "labels"> & ObjectRef,
+  zone: Pick<Zone, "labels" | "textProblem"> & ObjectRef,
   budgets: readonly B[],
 ): Verdict | readonly B[] {
+  if (budgets.length > 0 && zone.textProblem !== undefined)
+    return verdict("LabelsTooLong", `${zone.name}: ${zone.textProblem}`, [zone]);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, zone.labels));
   const invalid = found.find(({ content }) => "problem" in content);
   return invalid && "problem" in invalid.content ? refuseInvalid(invalid, invalid.content, zone) : found;

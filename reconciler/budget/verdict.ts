@@ -29,6 +29,8 @@ export const VERDICTS = {
   OwnerNotFound: { code: 400, metric: "sts-no-found", log: "unable to find pod owner" },
   /** The group of the pod is refused as a whole (§1.11.3). */
   TooManyZones: { code: 400, metric: "max-sts-exceeded", log: "the group of the pod has too many zones" },
+  /** A zone of it has more text than is kept: its labels are not known. */
+  LabelsTooLong: { code: 400, metric: "labels-too-long", log: "the labels of a zone are too long" },
   MaxUnavailableZero: { code: 429, metric: "max-unavailable-0", log: "max unavailable = 0" },
   TooFewZones: { code: 400, metric: "min-sts-not-found", log: TOO_FEW_ZONES },
   PartitionUnknown: { code: 400, metric: "partition-not-identified", log: "the partition of the pod is not known" },

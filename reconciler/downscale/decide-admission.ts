@@ -16,6 +16,7 @@ export interface DownscaleRefusal {
     | "DownscaleUnreadable"
     | "DownscalesUnknown"
     | "GroupUnknown"
+    | "LabelsTooLong"
     | "MinTimeNotElapsed"
     | "NeverStored"
     | "OtherZoneNotReady"

@@ -58,6 +58,8 @@ export const REASONS = {
   GroupNameEmpty: { phase: "Blocked", fails: true, patienceMs: 0 },
   /** The group has more zones than Zonewise handles. */
   TooManyZones: { phase: "Blocked", fails: true, patienceMs: 0 },
+  /** A zone has more text in its labels than is kept in memory. */
+  LabelsTooLong: { phase: "Blocked", fails: true, patienceMs: 0 },
   /** Steps of other groups take long, and no more of them may be under way at once. */
   TurnAwaited: { phase: "Waiting", blocksAfterMs: TROUBLE_MS, patienceMs: 0 },
   /** The StatefulSet's status names no revision to compare pods with. */

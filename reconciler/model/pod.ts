@@ -1,6 +1,7 @@
 /** A pod as the rules see it. */
 import { type ObjectMeta, type PodObject, type PodStatus } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "./annotations.ts";
+import { lengthOf, MAX_TEXT, pickOurs } from "./bounded-labels.ts";
 import { readIdentity } from "./identity.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { type PodHealth, readHealth, startedWithinMs } from "./health.ts";
@@ -27,6 +28,8 @@ export interface Pod {
   /** Its creation in UTC, to the second (RFC 3339): such times sort as text. */
   readonly createdAt: string | undefined;
   readonly labels: Labels;
+  /** Set if its labels are too long to be kept: budgets select by them, so it is not evicted. */
+  readonly textProblem?: string;
   readonly phase: string;
   readonly health: PodHealth;
   /** When it became ready, milliseconds since the epoch; undefined if its Ready condition does not tell (§5.7). */
@@ -50,13 +53,19 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
     owner: controller?.uid,
     madeBy: readMaker(metadata),
     createdAt,
-    labels,
+    ...boundLabels(labels),
     phase: status.phase ?? "",
     health,
     readySince: readReadySince(status, createdAt),
     readyAfterMs: health.state === "ready" ? startedWithinMs(status) : undefined,
     restarts: countRestarts(status),
   };
+}
+
+function boundLabels(labels: Labels): Pick<Pod, "labels" | "textProblem"> {
+  const length = lengthOf(labels);
+  if (length <= MAX_TEXT) return { labels };
+  return { labels: pickOurs(labels), textProblem: `its labels have ${length} characters, more than ${MAX_TEXT}` };
 }
 
 /**

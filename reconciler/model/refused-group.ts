@@ -19,7 +19,7 @@ const groupNamed: GroupRule = ({ zones }) => {
 };
 
 /** The hold of a group that is neither rolled out nor scaled. */
-export const refusedGroup: GroupRule = firstOf([groupNamed, tooManyZones]);
+export const refusedGroup: GroupRule = firstOf([groupNamed, withinBounds]);
 
 /**
  * Zones are availability zones, of which there are few. Up to so many, every rule may look at all zones for each of them,
@@ -27,17 +27,29 @@ export const refusedGroup: GroupRule = firstOf([groupNamed, tooManyZones]);
  */
 export const MAX_ZONES = 32;
 
-/** Why nothing is disrupted in the group of this zone, if too many of these are zones of it. */
-export function describeTooMany(zone: Pick<Zone, "group">, zones: readonly Pick<Zone, "group">[]): string | undefined {
-  const { group } = zone;
-  const count = group === "" ? 0 : zones.filter((other) => other.group === group).length;
-  return count > MAX_ZONES ? `group ${group} has ${count} zones, more than ${MAX_ZONES}` : undefined;
+interface Excess {
+  readonly reason: "TooManyZones" | "LabelsTooLong";
+  readonly message: string;
+  /** The zone that has too much text. */
+  readonly zone?: Zone;
 }
 
-/** The hold of a group that is larger. */
-export function tooManyZones({ zones }: { readonly zones: readonly Zone[] }): Hold | undefined {
+/** Why nothing is disrupted in the group of this zone, if it is one of too many, or if one of them has too much text. */
+export function findExcess(zone: Zone, zones: readonly Zone[]): Excess | undefined {
+  const { group } = zone;
+  const own = group === "" ? [zone] : zones.filter((other) => other.group === group);
+  if (own.length > MAX_ZONES)
+    return { reason: "TooManyZones", message: `group ${group} has ${own.length} zones, more than ${MAX_ZONES}` };
+  const long = [zone, ...own].find(({ textProblem }) => textProblem !== undefined);
+  return long && { reason: "LabelsTooLong", message: `${long.name}: ${long.textProblem}`, zone: long };
+}
+
+/** The hold of a group beyond these bounds. */
+function withinBounds({ zones }: { readonly zones: readonly Zone[] }): Hold | undefined {
   const [first] = zones;
-  const why = first && describeTooMany(first, zones);
-  if (why === undefined) return undefined;
-  return { ...hold("TooManyZones", `${why}: it is neither rolled out nor scaled`, zones.slice(0, 1)), dedupKey: "" };
+  const excess = first && findExcess(first, zones);
+  if (!excess) return undefined;
+  const { reason, message, zone } = excess;
+  const what = zone ? "its group" : "it";
+  return { ...hold(reason, `${message}: ${what} is neither rolled out nor scaled`, [zone ?? first]), dedupKey: "" };
 }

@@ -12,6 +12,7 @@ import {
   parsePaused,
   type WrittenBypass,
 } from "./annotations.ts";
+import { lengthOf, MAX_TEXT, pickOurs } from "./bounded-labels.ts";
 import { readIdentity } from "./identity.ts";
 import type { Hold } from "./decision.ts";
 import type { Labels } from "./label-selector.ts";
@@ -64,6 +65,8 @@ export interface Zone {
   readonly images: readonly string[];
   /** Its own labels. */
   readonly labels: Labels;
+  /** Set if its labels and what else it names its pods by are too long to be kept: they are left out, and its group is refused. */
+  readonly textProblem?: string;
   readonly status: ZoneStatus;
   /** Set for pods without a zone of the group, which count as one (orphans.ts). Nobody rolls them out or scales them. */
   readonly orphaned?: "gone" | "outside" | "replaced" | "named";
@@ -140,10 +143,27 @@ export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
     observedGeneration,
     terminating: metadata.deletionTimestamp !== undefined,
     observed: observedGeneration >= generation,
-    labels: metadata.labels ?? {},
-    ...readSpec(spec),
     ...readSettings(metadata, spec.replicas),
+    ...boundText({ labels: metadata.labels ?? {}, ...readSpec(spec) }),
     status: readStatus(status, spec.minReadySeconds),
+  };
+}
+
+/** It matches no pod: those of a zone whose selector was left out count as missing. */
+const NO_POD = `${LABELS.rolloutGroup},!${LABELS.rolloutGroup}`;
+
+function boundText<T extends Pick<Zone, "labels" | "podLabels" | "selector" | "images" | "serviceName">>(text: T) {
+  const { labels, podLabels, selector, images, serviceName } = text;
+  const length = lengthOf(labels) + lengthOf(podLabels) + [selector, serviceName, ...images].join("").length;
+  if (length <= MAX_TEXT) return text;
+  return {
+    ...text,
+    labels: pickOurs(labels),
+    podLabels: pickOurs(podLabels),
+    selector: NO_POD,
+    images: [],
+    serviceName: "",
+    textProblem: `its labels, selector, images and Service have ${length} characters, more than ${MAX_TEXT}`,
   };
 }
 

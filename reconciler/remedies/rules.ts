@@ -7,6 +7,7 @@ import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
 import { STRANGERS } from "../model/readiness.ts";
+import { MAX_TEXT } from "../model/bounded-labels.ts";
 import { MAX_ZONES } from "../model/refused-group.ts";
 import { cureLeader } from "./leader.ts";
 import { cureLabels, curePods, growZone, keepBudget, kubectl, named, zonewise, type RuleContext } from "./cures.ts";
@@ -92,6 +93,11 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     rule: `a group has ${MAX_ZONES} zones at most`,
     remedy: (context) =>
       `give some of its zones another group by their label ${LABELS.rolloutGroup}: ${kubectl(context, `get statefulsets -l ${LABELS.rolloutGroup}=${context.group}`)}`,
+  },
+  LabelsTooLong: {
+    rule: `the labels, selector, images and Service of a zone have ${MAX_TEXT} characters at most`,
+    remedy: (context) =>
+      `remove labels from it or its template: ${kubectl(context, `edit statefulset ${zone(context)}`)}`,
   },
   TurnAwaited: {
     rule: "few enough groups are worked on at once",

@@ -1,6 +1,6 @@
 /**
  * Peak memory of the bundled processes where one tenant has as many objects as a namespace may well have, each with
- * annotations of the greatest size that Kubernetes allows.
+ * annotations of the greatest size that Kubernetes allows, or with as many labels.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,8 +22,8 @@ import { readPeakMb } from "./peak.ts";
 import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { atMost, type Bench, type BenchEnvironment, type Row } from "./row.ts";
 
-/** Far below the limit in the manifests, 256 MiB. */
-const AIM_MB = 180;
+/** Below the limit in the manifests, 256 MiB. */
+const AIM_MB = 220;
 const SETS = 500;
 /** Of each other kind that a tenant may create. */
 const OTHERS = 100;
@@ -34,14 +34,21 @@ const ANNOTATION_BYTES = 256 * 1024 - 100;
 const GROUP = "tenant";
 const labels = { "rollout-group": GROUP };
 
-export const benchLargeObjects: Bench = async (environment) => {
+type Large = "annotations" | "labels";
+
+export const benchLargeObjects: Bench = async (environment) => [
+  ...(await benchWith("annotations", environment)),
+  ...(await benchWith("labels", environment)),
+];
+
+async function benchWith(large: Large, environment: BenchEnvironment): Promise<readonly Row[]> {
   const emulator = await startEmulator();
   try {
-    fill(emulator, environment.root);
+    fill(emulator, environment.root, large);
     const kubeconfig = join(environment.scratch, "large-objects-kubeconfig");
     await emulator.writeKubeconfig(kubeconfig);
     const row = (process: string, peakMb: number): Row => ({
-      what: `peak memory of ${process}, ${SETS} StatefulSets and ${OTHERS} of each other kind with annotations of 256 KiB`,
+      what: `peak memory of ${process}, ${SETS} StatefulSets and ${OTHERS} of each other kind with ${large} of 256 KiB`,
       figure: `${peakMb.toFixed(0)} MB`,
       aim: atMost(AIM_MB, " MB", peakMb),
     });
@@ -53,22 +60,27 @@ export const benchLargeObjects: Bench = async (environment) => {
   } finally {
     await emulator.stop();
   }
-};
+}
 
-function fill({ store }: Emulator, root: string): void {
+function fill({ store }: Emulator, root: string, large: Large): void {
   for (const name of ["zoneawarepoddisruptionbudgets", "rolloutgates", "rolloutgroups", "phasedrollouts"]) {
     const text = readFileSync(join(root, `infra/manifests/crds/${name}.yaml`), "utf8");
     store.create("customresourcedefinitions.apiextensions.k8s.io", parse(text) as KubeObject);
   }
+  // Another text each: equal ones could be kept once.
+  const noted = (i: number, annotation: string) => ({
+    [annotation]: String(i).padEnd(ANNOTATION_BYTES - annotation.length, `${i}-`),
+  });
+  const labelled = (i: number) => (large === "labels" ? manyLabels(i) : {});
   const metadata = (name: string, i: number, annotation = "note") => ({
     name,
     namespace: "default",
-    labels,
-    // Another text each: equal ones could be kept once.
-    annotations: { [annotation]: String(i).padEnd(ANNOTATION_BYTES - annotation.length, `${i}-`) },
+    labels: { ...labelled(i), ...labels },
+    ...(large === "annotations" && { annotations: noted(i, annotation) }),
   });
   // One of ours is read: the part that is remembered must not keep the whole.
-  const sets = (i: number) => buildSet(metadata(`zone-${i}`, i, ANNOTATIONS.downscaleLeader), i === 0 ? 1 : 0);
+  const sets = (i: number) =>
+    buildSet(metadata(`zone-${i}`, i, ANNOTATIONS.downscaleLeader), { replicas: i === 0 ? 1 : 0, labels: labelled(i) });
   for (let i = 0; i < SETS; i++) store.create("statefulsets.apps", sets(i));
   const budget = { maxUnavailable: 1, selector: { matchLabels: labels } };
   const check = { name: "errors", query: { url: "http://127.0.0.1:9090", expr: "vector(0)" }, successWhen: "NoData" };
@@ -101,7 +113,24 @@ function fill({ store }: Emulator, root: string): void {
   }
 }
 
-function buildSet(metadata: { readonly name: string; readonly namespace: string }, replicas: number) {
+/** Half as many characters as an annotation may have: a StatefulSet has its own and those of its pods. */
+function manyLabels(i: number): Record<string, string> {
+  const length = 63;
+  const count = Math.floor(ANNOTATION_BYTES / 2 / (2 * length));
+  const names = Array.from({ length: count }, (_, n) => `l${n}-${i}-`.padEnd(length, "x"));
+  return Object.fromEntries(names.map((name) => [name, name]));
+}
+
+interface SetTraits {
+  readonly replicas: number;
+  /** Of its pods. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+function buildSet(
+  metadata: { readonly name: string; readonly namespace: string },
+  { replicas, labels: more }: SetTraits,
+) {
   const spec = { containers: [{ name: "app", image: "app:1" }] };
   return {
     apiVersion: "apps/v1",
@@ -112,7 +141,7 @@ function buildSet(metadata: { readonly name: string; readonly namespace: string 
       replicas,
       updateStrategy: { type: "OnDelete" },
       selector: { matchLabels: { name: metadata.name } },
-      template: { metadata: { labels: { name: metadata.name, ...labels } }, spec },
+      template: { metadata: { labels: { ...more, name: metadata.name, ...labels } }, spec },
     },
   };
 }

@@ -88,6 +88,11 @@ export interface ZoneTraits {
   readonly pods?: Readonly<Record<number, PodTraits | null>>;
 }
 
+/** More labels than are kept of an object. */
+export const TOO_LONG: Record<string, string> = Object.fromEntries(
+  Array.from({ length: 300 }, (_, i) => [`label-${i}`, "x".repeat(60)]),
+);
+
 export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
   const { name = "ingester-zone-a", group = "ingester", replicas = 3, at = LAST, updateRevision = LAST } = traits;
   const statusReplicas = traits.statusReplicas ?? replicas;

@@ -60,10 +60,10 @@ function readBudget({ metadata, ...rest }: DisruptionBudget, compile?: CompilePa
   };
 }
 
-/** Annotations may be large, and a write of the status leaves them as they are. */
-function withoutNotes(metadata: ObjectMeta): ObjectMeta {
-  const { annotations: _, managedFields: __, ...kept } = metadata;
-  return kept;
+/** What else its metadata has may be large, and a write of the status leaves it as it is. */
+function withoutNotes({ namespace, name, uid, resourceVersion, generation }: ObjectMeta): ObjectMeta {
+  const known = { namespace, name, uid, resourceVersion, generation };
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
 
 export interface UnderBudget {

@@ -42,7 +42,7 @@ type TimeLimit = Pick<DisruptionRequest, "deadlineAt" | "signal">;
 
 /** A StatefulSet that is to have `to` replicas. */
 interface TimedDownscale extends TimeLimit {
-  readonly zone: Pick<Zone, "kind" | "namespace" | "name" | "uid" | "labels" | "firstOrdinal">;
+  readonly zone: Pick<Zone, "kind" | "namespace" | "name" | "uid" | "labels" | "textProblem" | "firstOrdinal">;
   readonly to: number;
   /** Reserved even if budgets deny it (§2.3). */
   readonly forced: boolean;

@@ -9,7 +9,7 @@ import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
 import { goneHealth, readyHealth } from "../../../reconciler/model/health.ts";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
-import { LAST } from "../../reconciler/builders.ts";
+import { LAST, TOO_LONG } from "../../reconciler/builders.ts";
 import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
 import { budgetOf, OUTDATED, recorded, withBudget, WORLDS, zonesOf } from "./worlds.ts";
 import type { World } from "../../../reconciler/plan/world.ts";
@@ -108,6 +108,11 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
     ),
     objects: ["ingester"],
     helps: /give some of its zones another group by their label rollout-group: .*get statefulsets -l rollout-group=/,
+  },
+  LabelsTooLong: {
+    world: withBudget([{}, { labels: TOO_LONG }], {}),
+    objects: ["ingester"],
+    helps: /remove labels .*edit statefulset /,
   },
   PartitionUnknown: {
     world: two({ podNamePartitionRegex: "(x)" }),

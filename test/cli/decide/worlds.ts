@@ -8,7 +8,7 @@ import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { orphanedZone } from "../../../reconciler/model/orphans.ts";
-import { group, LAST, leftBehind, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
+import { group, LAST, leftBehind, PREVIOUS, TOO_LONG, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateOf, stored, T0 } from "../../reconciler/gates/builders.ts";
 import { identityOf } from "../../../reconciler/gates/rollout.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
@@ -99,6 +99,7 @@ export const WORLDS: Readonly<Partial<Record<Reason, () => World>>> = {
   GroupNameEmpty: () => worldOf(zonesOf({ group: "" }, { group: "" })),
   TooManyZones: () =>
     worldOf(zonesOf(...Array.from({ length: MAX_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` })))),
+  LabelsTooLong: () => worldOf(zonesOf({}, { labels: TOO_LONG })),
   RevisionUnknown: () => worldOf(zonesOf({ ...OUTDATED, updateRevision: "" }, {})),
   StatusNotObserved: () => worldOf(zonesOf({ generation: 2, observedGeneration: 1 }, {})),
   ZoneTerminating: () => worldOf(zonesOf({ terminating: true }, {})),

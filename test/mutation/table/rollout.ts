@@ -201,8 +201,8 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     breaks: "StatefulSets with an empty rollout-group are no group",
     file: "reconciler/model/refused-group.ts",
     tests: ["test/reconciler/run/too-many-zones.test.ts"],
-    find: "firstOf([groupNamed, tooManyZones])",
-    replacement: "firstOf([tooManyZones])",
+    find: "firstOf([groupNamed, withinBounds])",
+    replacement: "firstOf([withinBounds])",
   },
   {
     breaks: "no downscale of a zone with an empty rollout-group is admitted",
