@@ -113,8 +113,13 @@ function podsOf(count: number, { silent = 0, slow = 0 }) {
       for (let pod = 0; pod < count; pod++) yield { url: String(pod) };
     },
   };
-  const call = (signal = new AbortController().signal, random = () => 0): Promise<boolean> =>
+  const call = (
+    signal = new AbortController().signal,
+    random = () => 0,
+    hasConfirmed = (_target: Target) => false,
+  ): Promise<boolean> =>
     callLivingFirst({
+      hasConfirmed,
       http,
       method: "DELETE",
       namespace: "n",
@@ -128,15 +133,36 @@ function podsOf(count: number, { silent = 0, slow = 0 }) {
 }
 
 describe("calling the pods that answer first", () => {
-  it("calls each living pod once, before any silent one has more than a second", async () => {
+  it("calls each living pod once, and silent ones again with few places until it has called all others", async () => {
     const { call, called, failures } = podsOf(40, { silent: 16 });
     assert.equal(await call(), false);
+    const first = called.filter(({ isQuick }) => isQuick).map(({ pod }) => pod);
     assert.deepEqual(
-      called.slice(0, 40).map(({ pod, isQuick }) => [pod, isQuick]),
-      Array.from({ length: 40 }, (_, pod) => [pod, true]),
+      first,
+      Array.from({ length: 40 }, (_, pod) => pod),
     );
+    const last = called.findLastIndex(({ isQuick }) => isQuick);
+    const meanwhile = called.slice(0, last).filter(({ isQuick }) => !isQuick).length;
+    assert.ok(meanwhile <= 4, String(meanwhile));
+    const again = called.filter(({ isQuick }) => !isQuick).map(({ pod }) => pod);
     const silent = Array.from({ length: 16 }, (_, pod) => pod);
-    assert.deepEqual([called.slice(40).map(({ pod }) => pod), failures.toSorted((a, b) => a - b)], [silent, silent]);
+    assert.deepEqual([again.toSorted((a, b) => a - b), failures.toSorted((a, b) => a - b)], [silent, silent]);
+  });
+
+  it("calls those last that have confirmed before", async () => {
+    const { call, called } = podsOf(7, {});
+    assert.equal(
+      await call(
+        undefined,
+        () => 0.5,
+        ({ url }) => ["0", "3", "4"].includes(url),
+      ),
+      true,
+    );
+    assert.deepEqual(
+      called.map(({ pod }) => pod),
+      [5, 6, 1, 2, 3, 4, 0],
+    );
   });
 
   it("gives a pod that needs more than a second the usual time, and has then reached all", async () => {

@@ -1,6 +1,7 @@
 /**
  * Cancels the preparation of pods that stay (§2.6), beside the ticks and without delaying them. The answers change no
- * decision, so the calls are repeated only by a new process, for a new number of pods, or after half a minute.
+ * decision, so the calls are repeated only by a new process, for a new number of pods, or after half a minute: then those
+ * that have not confirmed come first.
  */
 import type { LogNote } from "../../model/outcome.ts";
 import { callLivingFirst } from "../../../infra/call-pods.ts";
@@ -32,6 +33,8 @@ interface PodNotifierOptions {
 const REPEAT_MS = 30_000;
 /** Concurrent requests over all zones: the other half of the slots remains free for pods that are to leave. */
 const AT_ONCE = 16;
+/** Pods of a zone that have confirmed, whose names are kept: there may be a million. */
+const MAX_CONFIRMED = 10_000;
 /** Those of them for pods that have not answered before. */
 const SILENT_AT_ONCE = 4;
 
@@ -39,6 +42,8 @@ interface Round {
   readonly pods: number;
   readonly begunAt: number;
   readonly stop: AbortController;
+  /** The names of pods that have confirmed, in this round or an earlier one of this process. */
+  readonly confirmed: Set<string>;
   readonly done: Promise<void>;
 }
 
@@ -47,7 +52,11 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   const calls = limit(http, AT_ONCE - SILENT_AT_ONCE);
   const callsToSilent = limit(http, SILENT_AT_ONCE);
 
-  async function notify(zone: Zone, pods: Endpoints, stop: AbortController): Promise<void> {
+  async function notify(
+    zone: Zone,
+    pods: Endpoints,
+    { stop, confirmed }: Pick<Round, "stop" | "confirmed">,
+  ): Promise<void> {
     const locked = createSample();
     const failed = createSample();
     await callLivingFirst({
@@ -57,10 +66,12 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       namespace: zone.namespace,
       targets: pods,
       atOnce: AT_ONCE,
+      hasConfirmed: ({ pod }) => confirmed.has(pod),
       signal: firstOfSignals(signal, stop.signal),
       onAnswer({ pod }, { status }) {
         if (status === 409) locked.add(pod);
         else if (status < 200 || status >= 300) failed.add(`${pod} answered ${status}`);
+        else if (confirmed.size < MAX_CONFIRMED) confirmed.add(pod);
       },
       onFailure(_pod, error) {
         if (!hasCode(error, "Cancelled")) failed.add(messageOf(error));
@@ -76,11 +87,15 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
     async cancelPreparation(zone, pods) {
       const last = rounds.get(zone.uid);
       const now = clock.monotonic();
-      if (last?.pods === pods.count && now - last.begunAt < REPEAT_MS) return;
+      const isRunning = last?.stop.signal.aborted === false;
+      if (last?.pods === pods.count && (isRunning || now - last.begunAt < REPEAT_MS)) return;
       last?.stop.abort();
       await last?.done;
       const stop = new AbortController();
-      rounds.set(zone.uid, { pods: pods.count, begunAt: now, stop, done: notify(zone, pods, stop) });
+      // Pods that were to leave meanwhile have been prepared again.
+      const confirmed = last && last.pods <= pods.count ? last.confirmed : new Set<string>();
+      const done = notify(zone, pods, { stop, confirmed });
+      rounds.set(zone.uid, { pods: pods.count, begunAt: now, stop, confirmed, done });
     },
     idle: async () => void (await Promise.all([...rounds.values()].map(({ done }) => done))),
   };

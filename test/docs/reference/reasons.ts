@@ -15,6 +15,10 @@ export const REASON_TEXTS: Readonly<Record<Reason, readonly [meaning: string, he
     "The group has more than 32 zones. It is neither rolled out nor scaled, and no budget lets a pod of it go",
     "Move some zones to another group",
   ],
+  LabelsTooLong: [
+    "The labels of a zone and of its template, its selector, images and Service have more than 16,384 characters together. They are not kept in memory: the group is neither rolled out nor scaled, and no budget lets a pod of it go",
+    "Remove labels from it or its template",
+  ],
   TurnAwaited: [
     "The group has waited 30 s for its turn: 8 groups of its namespace, or 32 overall, are in slow steps",
     "Wait. If it lasts, find the groups whose pods or webhooks do not answer",

@@ -84,6 +84,45 @@ describe("cancelling the preparation of pods that stay", () => {
     );
   });
 
+  /** Pods p-0 to p-9 answer in 1.2 s, all others never; a second lasts 2 ms. */
+  const slow: PodHttp["send"] = async (_method, url, { timeoutMs = 5000, signal }) => {
+    const isSlow = Number(/p-(\d+)/.exec(url)?.[1]) < 10;
+    const ms = isSlow ? Math.min(1200, timeoutMs) : timeoutMs;
+    await new Promise((resolve) => setTimeout(resolve, ms / 500));
+    if (signal?.aborted) throw new RolloutError("Cancelled", "cancelled");
+    if (isSlow && timeoutMs > 1200) return { status: 200, body: "" };
+    throw new RolloutError("Timeout", `no answer within ${timeoutMs} ms`);
+  };
+
+  it("lets a round come to its end, although it lasts longer than half a minute: slow pods confirm", async () => {
+    const confirmed = new Set<string>();
+    const { notifier, time } = stage(async (method, url, request) => {
+      const answer = await slow(method, url, request);
+      confirmed.add(url);
+      return answer;
+    });
+    for (let asked = 0; asked < 10; asked++) {
+      await notifier.cancelPreparation(zone(), pods(40));
+      time.now += 31_000;
+    }
+    await notifier.idle();
+    assert.equal(confirmed.size, 10);
+  });
+
+  it("asks those first, the next time, that have not confirmed", async () => {
+    const { notifier, sent, time } = stage(slow);
+    await notifier.cancelPreparation(zone(), pods(14));
+    await notifier.idle();
+    sent.length = 0;
+    time.now += 31_000;
+    await notifier.cancelPreparation(zone(), pods(14));
+    await notifier.idle();
+    assert.deepEqual(
+      sent.slice(0, 4).toSorted(),
+      ["p-10", "p-11", "p-12", "p-13"].map((pod) => `DELETE ${pod}`),
+    );
+  });
+
   it("calls at most 4 pods again at once that were silent, over all zones", async () => {
     let [again, most] = [0, 0];
     const { notifier } = stage(async (_method, _url, { timeoutMs }) => {
