@@ -37,7 +37,7 @@ import { knowAccounts, tokenOf } from "./accounts.ts";
 import { CONFIGURATIONS as DELETION_CONFIGURATIONS, withoutConditions } from "./deletions/shape.ts";
 import { createNetwork, type NetworkOptions, type WebhookServer } from "./network.ts";
 import { createFleet, type Fleet, type FleetOptions, type Started } from "./nodes/fleet.ts";
-import { type Reviews, waitForTokens } from "./nodes/tokens.ts";
+import { waitForTokens } from "./nodes/tokens.ts";
 import { createProcess, type Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
 import { BUDGETS, NAMESPACE, TWIN, VALIDATING } from "./names.ts";
@@ -62,7 +62,6 @@ export interface WorldOptions {
   /** The stream of what happens to nodes. */
   readonly nodeDraw: Draw;
   readonly onHost: FleetOptions["onHost"];
-  readonly onNodeAnswer?: FleetOptions["onNodeAnswer"];
   /** The Secret with the certificate, if there is one as the world begins. */
   readonly secret: Draft | undefined;
 }
@@ -199,8 +198,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
       shape.certificate ? whyNotTrusted(mount.shown(), ca, schedule.now()) : undefined,
   });
   const { api: bare, stop } = createApi({ clock: schedule, post: network.post, lateMs });
-  const reviews: Reviews = { knowsNoAudiences: false, tellsNoNodes: false };
-  const api = knowAccounts(waitForTokens(bare, schedule, reviews));
+  const api = knowAccounts(waitForTokens(bare, schedule));
   network.serveFrom(api);
   const { store } = api;
 
@@ -261,7 +259,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   };
   const fleet =
     shape.nodes &&
-    createFleet({ ...on, api, reviews, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
+    createFleet({ ...on, api, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
   for (let i = 0; i < shape.webhookServers; i++) schedule.after(i, startServer);
   schedule.after(draw.below(MINUTE_MS), startJob);
   if (shape.certificate) schedule.after(draw.between(1, CERTIFICATES_MS), startCertificateJob);

@@ -4,7 +4,6 @@ import type { CheckShape } from "../checks/objects.ts";
 import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import { wantedOf } from "../nodes/safety.ts";
-import { FALSE_AGENTS } from "../nodes/false-agents.ts";
 import {
   fleetOf,
   hostThat,
@@ -51,7 +50,6 @@ const NO_MARKS = { annotations: { [CORDONED_BY]: null, [EXCLUDED_BY]: null }, la
 const long = (people: People): Promise<void> => pause(people, people.draw.between(30_000, 150_000));
 
 const INCIDENTS: Area["incidents"] = {
-  ...FALSE_AGENTS,
   /** A node about to reboot loses its policy, or the wish, and then its label, and somebody uncordons it. */
   takeBack: async (people) => {
     const { draw, shape, world } = people;

@@ -20,14 +20,12 @@ import { NAMESPACE } from "../names.ts";
 import type { Process } from "../process.ts";
 import type { Schedule } from "../schedule.ts";
 import type { Fault, Shape } from "../shape.ts";
-import { createAgentNetwork, type NodeAnswerTold, type NodeApiServer } from "./network.ts";
+import { createAgentNetwork, type NodeApiServer } from "./network.ts";
 import { createNodeHost, type NodeHost } from "./node-host.ts";
-import type { Reviews } from "./tokens.ts";
 import { type FleetNode, fleetOf, type NodesShape, policyObject, POLICIES, TO } from "./shape.ts";
 
 export interface FleetOptions {
   readonly api: Api;
-  readonly reviews: Reviews;
   readonly schedule: Schedule;
   readonly draw: Draw;
   readonly shape: Shape;
@@ -36,7 +34,6 @@ export interface FleetOptions {
   readonly startProcess: (kind: string) => Started;
   readonly onProcess: (name: string, text: string) => void;
   readonly onHost: (told: HostTold) => void;
-  readonly onNodeAnswer?: ((told: NodeAnswerTold) => void) | undefined;
 }
 
 export interface Started {
@@ -54,19 +51,11 @@ export interface HostTold {
 /** What somebody says to the node API of a node. */
 export interface Spoken {
   readonly route: NodeApiRoute;
-  /** Any; that of the agent without one. */
-  readonly token?: string;
   readonly status?: ShadowStatus | undefined;
-  /** Who speaks, if it is not the agent. */
-  readonly as?: string;
 }
 
 export interface Fleet {
   readonly hosts: readonly NodeHost[];
-  /** What the API server's reviews of tokens lack, which may change. */
-  readonly reviews: Reviews;
-  /** A token for the node API that is bound to a pod; of the agents' account, if no other is given. */
-  readonly tokenOf: (pod: string, account?: string) => Promise<string>;
   /** Resolves once there is an answer, or none will come. */
   readonly speak: (host: NodeHost, spoken: Spoken) => Promise<void>;
   /** The agent of a node ends, and does not run for so many milliseconds. */
@@ -103,17 +92,7 @@ const PLACES = {
 
 export const podOf = (node: string): string => `${AGENTS}-${node}`;
 
-export function createFleet({
-  api,
-  reviews,
-  schedule,
-  draw,
-  shape,
-  nodes,
-  strikes,
-  startProcess,
-  ...on
-}: FleetOptions): Fleet {
+export function createFleet({ api, schedule, draw, shape, nodes, strikes, startProcess, ...on }: FleetOptions): Fleet {
   const { store } = api;
   const servers = new Set<NodeApiServer>();
   const agents = new Map<string, Process>();
@@ -126,7 +105,6 @@ export function createFleet({
     strikes,
     servers: () => [...servers],
     onCall: on.onProcess,
-    onNodeAnswer: (told) => on.onNodeAnswer?.(told),
     onReboot: ({ name }) => on.onHost({ node: name, what: "asked" }),
   });
 
@@ -259,21 +237,20 @@ export function createFleet({
     };
   }
 
-  async function tokenOf(name: string, account = ACCOUNT): Promise<string> {
+  async function tokenOf(name: string): Promise<string> {
     const uid = store.get("pods", NAMESPACE, name)?.metadata.uid;
     const request = { audiences: [AUDIENCE], seconds: TOKEN_S, pod: { name, uid } };
-    return (await api.tokens.issue(NAMESPACE, account, request)).token;
+    return (await api.tokens.issue(NAMESPACE, ACCOUNT, request)).token;
   }
 
-  async function speak(host: NodeHost, { route, token, status, as }: Spoken): Promise<void> {
+  async function speak(host: NodeHost, { route, status }: Spoken): Promise<void> {
     const { process } = startProcess("speaker");
-    const readToken = (): Promise<string> => (token === undefined ? tokenOf(podOf(host.name)) : Promise.resolve(token));
     const call = createNodeApi({
       url: PLACES.nodeApi(),
       node: { name: host.name, uid: store.get("nodes", undefined, host.name)?.metadata.uid ?? "" },
-      readToken,
+      readToken: () => tokenOf(podOf(host.name)),
       readCa: () => Promise.resolve(""),
-      open: network.openAs(process, host, as),
+      open: network.openApi(process),
       clock: process.clock,
     });
     const answered = call(route, status && { status }).catch(() => undefined);
@@ -293,8 +270,6 @@ export function createFleet({
 
   return {
     hosts: [...hosts.values()],
-    reviews,
-    tokenOf,
     speak,
     silence(host, ms) {
       silentUntil.set(host.name, schedule.now() + ms);

@@ -51,8 +51,3 @@ export const speakAs = (people: People, host: NodeHost, changes: object): Promis
     route: "update",
     status: { ...statusOf(people, host), ...changes } as ShadowStatus,
   });
-
-export const reboot = (people: People, { model }: NodeHost): object => ({
-  boot_id: model.facts().bootId,
-  at: new Date(people.schedule.now()).toISOString(),
-});

@@ -19,20 +19,6 @@ export interface NodeApiServer {
   readonly routes: ReadonlyMap<string, Handler>;
 }
 
-/** A request of an agent that a node API has answered. */
-export interface NodeAnswerTold {
-  readonly node: string;
-  /** The process that has asked. */
-  readonly by: string;
-  readonly server: string;
-  /** The last part of the path, such as `uncordon`. */
-  readonly route: string;
-  readonly arrivedAt: number;
-  readonly status: number;
-  /** Who asks, if it is not the agent of the node: nobody may obey. */
-  readonly as?: string | undefined;
-}
-
 export interface AgentNetworkOptions {
   readonly schedule: Schedule;
   readonly draw: Draw;
@@ -40,7 +26,6 @@ export interface AgentNetworkOptions {
   readonly servers: () => readonly NodeApiServer[];
   /** A call of an agent that was answered, with its node. */
   readonly onCall: (agent: string, what: string) => void;
-  readonly onNodeAnswer: (told: NodeAnswerTold) => void;
   /** The host has been asked to reboot by the agent, and does. */
   readonly onReboot: (host: NodeHost) => void;
 }
@@ -87,7 +72,7 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
   }
 
   const toNodeApi =
-    (process: Process, { name: node }: NodeHost, as?: string): Send =>
+    (process: Process): Send =>
     (sent, client) => {
       const site = `agent ${sent.method} node-api${sent.path.replace("/bottlerocket-node-resource", "")}`;
       const deliver = inOrder(process, quick);
@@ -104,12 +89,9 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
         const isLost = strikes("answerLost", site);
         const lateMs = strikes("slowAnswer", site) ? draw.of(SLOW_MS) : 0;
         const dies = strikes("killAfter", site);
-        let arrivedAt = schedule.now();
         const answering: Answering = {
           head(status, headers) {
             on.onCall(process.name, `${sent.method} node-api${sent.path} -> ${status}`);
-            const route = sent.path.replace(/.*\//, "");
-            on.onNodeAnswer({ node, by: process.name, server: server.process.name, route, arrivedAt, status, as });
             if (dies) draw.of([process, server.process]).kill();
             if (isLost) fail();
             else deliver(quick() + lateMs, () => client.head(status, headers));
@@ -122,7 +104,6 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
         const handler = server.routes.get(sent.path);
         if (!handler) return fail(`no route ${sent.path}`);
         server.process.after(quick(), () => {
-          arrivedAt = schedule.now();
           const { message, response, close } = serverEnd(sent, answering);
           client.onClose(close);
           void handler(message, response);
@@ -132,10 +113,10 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
 
   return {
     openFor(process: Process, host: NodeHost): OpenRequest {
-      const [asked, served] = [toHost(process, host), toNodeApi(process, host)];
+      const [asked, served] = [toHost(process, host), toNodeApi(process)];
       return openOver((sent, client) => (sent.host.startsWith("localhost") ? asked : served)(sent, client));
     },
-    /** To the node API, as somebody who is not the agent of the node, or as its agent. */
-    openAs: (process: Process, host: NodeHost, as?: string): OpenRequest => openOver(toNodeApi(process, host, as)),
+    /** To the node API alone, as somebody who speaks for an agent. */
+    openApi: (process: Process): OpenRequest => openOver(toNodeApi(process)),
   };
 }

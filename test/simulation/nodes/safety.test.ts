@@ -72,8 +72,6 @@ interface Tools {
   readonly remove: (resource: string, object: KubeObject, by?: Caller) => void;
   readonly host: (node: string, ...what: readonly HostTold["what"][]) => void;
   readonly wait: (minutes: number) => void;
-  /** A node API answers somebody who is not the agent of the node. */
-  readonly answerStranger: (status: number) => void;
 }
 
 function judge(shape: Partial<NodesShape>, play: (tools: Tools) => void): string {
@@ -105,16 +103,6 @@ function judge(shape: Partial<NodesShape>, play: (tools: Tools) => void): string
     },
     host: (node, ...what) => what.forEach((one) => oracle.onHost({ node, what: one })),
     wait: (minutes) => void (now += minutes * 60_000),
-    answerStranger: (status) =>
-      oracle.onNodeAnswer({
-        node: A1,
-        by: "agent-1",
-        server: "node-api-1",
-        route: "uncordon",
-        arrivedAt: now,
-        status,
-        as: "somebody else",
-      }),
   };
   for (const name of [A1, A2, B1]) tools.store("nodes", node(name));
   const { windowed = false, selective = false } = shape;
@@ -426,8 +414,6 @@ const CASES: readonly Case[] = [
     },
     /evicts ingester-zone-a-0 from node-a-1, whose reboot nobody wants/,
   ],
-  ["somebody who is not the agent and is obeyed", {}, (t) => t.answerStranger(200), /node-api-1 obeys somebody else/],
-  ["somebody who is not the agent and is refused", {}, (t) => t.answerStranger(403), ""],
 ];
 
 describe("the oracle of nodes", () => {

@@ -11,7 +11,6 @@ import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { HostTold } from "./fleet.ts";
-import type { NodeAnswerTold } from "./network.ts";
 import { LEFT_OUT, type NodesShape, OPEN_MINUTES, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
 
 export interface NodeSafetyOptions {
@@ -24,7 +23,6 @@ export interface NodeSafetyOptions {
 export interface NodeSafety {
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   readonly onHost: (told: HostTold) => void;
-  readonly onNodeAnswer: (told: NodeAnswerTold) => void;
 }
 
 /** Longer than a process stands still and a write is on its way. */
@@ -34,8 +32,6 @@ const WHOLE_SECOND_MS = 999;
 const MINUTE_MS = 60_000;
 /** The start of a drain is stored in whole seconds. */
 const STORED_MS = 1000;
-/** Answers to somebody who may not speak for the node. */
-const REFUSED: ReadonlySet<number> = new Set([401, 403]);
 const REBOOTS = "RebootedIntoUpdate";
 const STAGES = "StagedAndPerformedUpdate";
 
@@ -223,10 +219,6 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
       if (what === "asked") onAsked(node);
       if (what === "down") onDown(node);
       if (what === "up") down.delete(node);
-    },
-    /** Nobody but the agent of the node speaks for it. */
-    onNodeAnswer({ node, server, as, status }) {
-      if (as !== undefined && status < 500 && !REFUSED.has(status)) violated(`${server} obeys ${as}, for ${node}`);
     },
   };
 }

@@ -166,7 +166,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     onHandshake: safety.onHandshake,
     onAnswer: checks.onAnswer,
-    onNodeAnswer: (told) => nodeSafety?.onNodeAnswer(told),
     onHost: (told) => nodeSafety?.onHost(told),
   } satisfies Partial<WorldOptions> & Readonly<Record<string, unknown>>;
 }
