@@ -26,7 +26,7 @@ export interface Load {
   readonly journals: readonly Journal[];
   /** Adds streams, which JetStream places on the servers with the fewest, and a writer and a reader each. */
   readonly grow: (count: number) => Promise<void>;
-  /** Resolves once every stream has acknowledged a message that was sent after the call. */
+  /** Resolves once every stream has acknowledged a message that was sent after the call, and its reader has read it. */
   readonly acknowledges: () => Promise<void>;
   /** Reads all streams from the start. Resolves with how many acknowledged messages are not there. */
   readonly countLost: () => Promise<number>;
@@ -78,8 +78,8 @@ export async function startLoad(login: Login, streams: number): Promise<Load> {
     async acknowledges() {
       const before = writers.map(({ acknowledged }) => acknowledged.length);
       // The message that was on its way at the call is not counted.
-      await until("every stream acknowledges messages", () =>
-        writers.every(({ acknowledged }, i) => acknowledged.length > (before[i] ?? 0) + 1),
+      await until("every stream acknowledges messages, and they are read", () =>
+        writers.every(({ acknowledged, read }, i) => Math.min(acknowledged.length, read()) > (before[i] ?? 0) + 1),
       );
     },
     async countLost() {

@@ -41,7 +41,8 @@ see [how](../test/plane/README.md#a-real-node).
 The [example](../examples/nats/README.md) as it is, on a real node: containers, Zonewise's image with its own
 ServiceAccounts, webhooks and CronJob. Nine streams (six until the scaling), each with three copies, one a zone, and one
 writer and one reader. A writer numbers its messages, waits for each acknowledgement, and sends a message again under the
-same id if there is none within a second. The longest gap is the longest time between two acknowledgements of any stream.
+same id if there is none within a second; a reader has to see each once, in order. The longest gap is the longest time
+between two acknowledgements of any stream.
 
 | scene | what happens |
 |---|---|

@@ -5,6 +5,7 @@
  *   installation.ts   does anything tick, judge evictions, have its rights and definitions
  *   budgets.ts        do the disruption budgets select what they are to protect
  *   zones.ts          are the StatefulSets of a group what their labels and annotations say
+ *   min-times.ts      is the time between downscales of two zones said, and once
  *   rollouts.ts       do gates, PhasedRollouts and policies of node updates reach what they are for
  */
 import { hasCode } from "../../../infra/errors.ts";

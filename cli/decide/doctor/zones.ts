@@ -1,5 +1,4 @@
 /** Checks of `zonewise doctor`: StatefulSets, and the groups that they form. Pure. */
-import { parseGoDuration } from "../../../infra/duration.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
 import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
@@ -22,8 +21,9 @@ import {
 import { growZone, kubectl } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { cureLeader, findMeantGroups, type MeantGroups } from "../../../reconciler/remedies/leader.ts";
-import { annotate, type Check, edit, type Finding, label, row, runChecks } from "./check.ts";
-import { findMeantKey, KEY_CHECKS, LABEL_VALUE } from "./keys.ts";
+import { type Check, edit, type Finding, label, row, runChecks } from "./check.ts";
+import { findMeantKey, KEY_CHECKS } from "./keys.ts";
+import { MIN_TIMES } from "./min-times.ts";
 
 /** A StatefulSet as it is stored, and as Zonewise reads it. */
 interface Set {
@@ -49,7 +49,11 @@ export function examineStatefulSets(objects: readonly StatefulSet[], now: number
     const { labels = {}, annotations = {} } = metadata;
     return { kind: "statefulset", namespace, name, labels, annotations, problems };
   });
-  return [...runChecks(ZONES, { sets, groups, meant: findMeantGroups(zones), now }), ...runChecks(KEY_CHECKS, keyed)];
+  return [
+    ...runChecks(ZONES, { sets, groups, meant: findMeantGroups(zones), now }),
+    ...runChecks(MIN_TIMES, { sets: sets.filter(({ zone }) => isGrouped(zone)), groups }),
+    ...runChecks(KEY_CHECKS, keyed),
+  ];
 }
 
 /** True if it is a zone of a rollout group. */
@@ -59,7 +63,6 @@ const objectOf = ({ name }: { readonly name: string }): string => `statefulset/$
 const objectOfSet = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => objectOf(zone);
 const grouped = ({ sets }: ZoneFacts): readonly Set[] => sets.filter(({ zone }) => isGrouped(zone));
 
-const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
 /** Kubernetes writes the revision. */
 const GROUP_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision);
 /** Some of our keys need no group: no-downscale, and those that phased rollouts write. */
@@ -143,29 +146,6 @@ const closedForever = ({ zone }: Set, now: number) => {
   const closed = findWindowProblem(zone.window) === undefined ? findClosedWindow(zone.window, now) : undefined;
   return closed?.reason === "WindowInvalid" ? [{ zone, why: closed.message }] : [];
 };
-
-interface Differing {
-  readonly zone: Zone;
-  readonly differing: string;
-  readonly asLabel: string;
-  readonly asAnnotation: string;
-}
-
-/** A minimum time is read as an annotation, and as a label, as older versions of the original read it. */
-const findDiffering = (facts: ZoneFacts): Differing[] =>
-  grouped(facts).flatMap(({ object: { metadata }, zone }) => {
-    const { labels, annotations } = metadata ?? {};
-    const differing = describeTwoMinTimes(labels, annotations);
-    const [asLabel = "", asAnnotation = ""] = [labels?.[MIN_TIME], annotations?.[MIN_TIME]];
-    return differing === undefined ? [] : [{ zone, differing, asLabel, asAnnotation }];
-  });
-
-/** The longer of both shortens nobody's wait, also of versions of the original that read the label alone. */
-function alignMinTimes({ zone, asLabel, asAnnotation }: Differing): string {
-  const [one, other] = [parseGoDuration(asLabel), parseGoDuration(asAnnotation)];
-  if (one === undefined || other === undefined || !LABEL_VALUE.test(asAnnotation)) return edit(zone);
-  return one >= other ? annotate(zone, `${MIN_TIME}=${asLabel}`) : label(zone, `${MIN_TIME}=${asAnnotation}`);
-}
 
 export const ZONES: readonly Check<ZoneFacts>[] = [
   row({
@@ -269,14 +249,6 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
       meant === undefined
         ? `if there are other zones, give them the same ${LABELS.rolloutGroup}`
         : `if so: ${label(zone, `${LABELS.rolloutGroup}=${meant}`)}`,
-  }),
-  row({
-    check: "two-min-times",
-    level: "warning",
-    when: findDiffering,
-    object: objectOfSet,
-    message: ({ differing }) => differing,
-    fix: alignMinTimes,
   }),
   row({
     check: "all-paused",

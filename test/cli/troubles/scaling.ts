@@ -55,6 +55,23 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
     changes: [B],
   },
   {
+    trouble: "a follower without a minimum time, where another zone has one",
+    make: (at) => {
+      annotate(at, SETS, A, {
+        "grafana.com/min-time-between-zones-downscale": "1s",
+        "grafana.com/last-downscale": timestamp(at.stage.clock.now()),
+      });
+      annotate(at, SETS, B, { [LEADER]: A });
+      setSpec(at, SETS, A, ["replicas"], 1);
+    },
+    says: {
+      explain: /scale: Blocked {2}MinTimeUnknown/,
+      doctor: /statefulset\/ingester-zone-b: it follows a leader and has no annotation/,
+    },
+    cure: { by: "doctor" },
+    changes: [B],
+  },
+  {
     trouble: "the minimum time between zones",
     make: (at) => {
       const labels = { "grafana.com/min-time-between-zones-downscale": "12h" };

@@ -12,6 +12,7 @@ import {
   WEBHOOKS,
 } from "../../../cli/decide/doctor/installation.ts";
 import { KEY_CHECKS } from "../../../cli/decide/doctor/keys.ts";
+import { MIN_TIMES } from "../../../cli/decide/doctor/min-times.ts";
 import { GATES, MIRRORS, PHASED, POLICIES, SECRETS } from "../../../cli/decide/doctor/rollouts.ts";
 import { ORPHANS, ZONES } from "../../../cli/decide/doctor/zones.ts";
 
@@ -32,6 +33,7 @@ const TABLES: readonly (readonly Named[])[] = [
   CLUSTER,
   BUDGETS,
   ZONES,
+  MIN_TIMES,
   ORPHANS,
   KEY_CHECKS,
   MIRRORS,

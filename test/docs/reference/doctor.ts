@@ -21,6 +21,7 @@ export const DOCTOR_TEXTS: Readonly<Record<string, string>> = {
   "zone-orphaned": "pods whose StatefulSet is gone or has left the group; an error if some are missing or not ready",
   "no-service-name": "pods that are to be prepared for a downscale and have no address",
   "leader-missing": "the leader of a zone does not exist",
+  "no-min-time": "a follower that is never scaled down after another zone, as its minimum time is missing",
   "mirror-missing": "the resource that a zone mirrors does not exist",
   "phased-target": "a PhasedRollout whose StatefulSet does not exist",
   "phased-grouped": "a PhasedRollout of a zone of a rollout group",

@@ -18,6 +18,7 @@ const withLabels = (object: StatefulSet, labels: Record<string, string>): Statef
 });
 
 const leadBy = (leader: string): ZoneTraits => ({ annotations: { "grafana.com/rollout-downscale-leader": leader } });
+const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 const OTHER: ZoneTraits = { labels: { "rollout-group": "other" } };
 const NOW = Date.parse("2026-06-01T12:00:00Z");
 const WINDOW = "zonewise.dev/rollout-window";
@@ -102,6 +103,19 @@ describe("zonewise doctor", () => {
       found: ["error no-service-name statefulset/"],
     },
     { name: "a zone that is alone", objects: sets({}), found: ["warning single-zone statefulset/ingester-zone-a"] },
+    {
+      name: "a follower without a minimum time where downscales are remembered",
+      objects: sets({ labels: { "grafana.com/prepare-downscale": "true" } }, leadBy("ingester-zone-a"), {
+        annotations: { ...leadBy("ingester-zone-b").annotations, [MIN_TIME]: "0s" },
+      }),
+      found: ["error no-min-time statefulset/ingester-zone-b"],
+      fix: `kubectl -n test annotate --overwrite statefulset ingester-zone-b ${MIN_TIME}=0s`,
+    },
+    {
+      name: "followers without one where nobody remembers downscales: they go at once",
+      objects: sets({}, leadBy("ingester-zone-a")),
+      found: [],
+    },
     {
       name: "a leader that is not in the group",
       objects: sets({}, { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-aa" } }),
