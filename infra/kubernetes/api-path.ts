@@ -48,7 +48,9 @@ export function describePath(path: string): string {
 const RESOURCE_PATH =
   /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>v\d[^/]*)\/(?:namespaces\/[^/]+\/(?!(?:status|finalize)$))?(?<plural>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<subresource>[^/]+))?)?$/;
 
+/** What is read or written of a kind: its collection, an object, and the subresources of one. */
 const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
+/** The kinds that Zonewise knows. ReplicaTemplates, of the budgets' group, are what zones mirror most. */
 const OWN = [
   ...Object.values(resources),
   ...Object.values(customResources),
@@ -56,8 +58,8 @@ const OWN = [
 ];
 
 /**
- * The paths and groups of the kinds that Zonewise knows, for series. Zones may mirror any kind that a user names; all
- * other kinds share one series.
+ * The paths and groups that have series of their own in metrics. Zones may mirror any kind that a user names: all others
+ * share one series.
  */
 export const OWN_PATHS: ReadonlySet<string> = new Set(
   OWN.flatMap((resource) => PLACES.map((place) => describePath(pathOf(resource, place)))),

@@ -58,12 +58,7 @@ interface JudgedShrink extends ShrinkInGroup {
 export function whyRefused(whole: ZoneWithPods, shrink: JudgedShrink): string | undefined {
   const other = withoutIdleSurplus(whole);
   const givenUp = other.pods.filter((pod) => isGivenUp(pod, other, shrink));
-  const missing = countMissing(other, other.pods) - countAwaited(other, other.pods, shrink);
-  return (
-    describeShrinking(other) ??
-    describeUnready(other, { givenUp, missing, mayBeOutdated: shrink.mayBeOutdated }) ??
-    describeTerminating(other, givenUp)
-  );
+  return describeShrinking(other) ?? describeUnready(other, givenUp, shrink) ?? describeTerminating(other, givenUp);
 }
 
 /**
@@ -92,22 +87,18 @@ function describeShrinking(zone: ZoneWithPods): string | undefined {
 }
 
 /**
- * As in a rollout, the larger of spec and status replicas counts: the status leaves out a pod that cannot be made
- * again.
+ * Compares the pods that the zone is to have with those that are ready, and with those that are updated. Pods that are
+ * given up count on no side, missing pods only if others wait for them. As in a rollout, the larger of spec and status
+ * replicas counts: the status leaves out a pod that cannot be made again.
  */
-function describeUnready(
-  { name, replicas, status, pods }: ZoneWithPods,
-  {
-    givenUp,
-    missing,
-    mayBeOutdated,
-  }: { readonly givenUp: readonly Pod[]; readonly missing: number; readonly mayBeOutdated: boolean },
-): string | undefined {
-  const expected = Math.max(replicas, status.replicas) - givenUp.length - missing;
+function describeUnready(zone: ZoneWithPods, givenUp: readonly Pod[], shrink: JudgedShrink): string | undefined {
+  const { name, replicas, status, pods } = zone;
+  const unawaited = countMissing(zone, pods) - countAwaited(zone, pods, shrink);
+  const isUpdated = (pod: Pod): boolean => !isTerminating(pod) && pod.revision === status.updateRevision;
+  const expected = Math.max(replicas, status.replicas) - givenUp.length - unawaited;
+  const updated = status.updated - givenUp.filter(isUpdated).length;
   const ready = pods.filter(isReady).length;
-  const updated =
-    status.updated - givenUp.filter((pod) => !isTerminating(pod) && pod.revision === status.updateRevision).length;
-  if (expected === ready && (updated === ready || mayBeOutdated)) return undefined;
+  if (expected === ready && (updated === ready || shrink.mayBeOutdated)) return undefined;
   return `statefulset ${name} has ${expected - updated} non-updated replicas and ${expected - ready} non-ready replicas`;
 }
 

@@ -6,7 +6,7 @@
  *     a wait? -> gates advance (passing-gates.ts) -> controllers and kubelets do their part (controllers.ts) -> time passes -> decide again
  *                none of these changes anything: the group is settled, or blocked for good
  *
- * It begins with the world as it was read (cli/gather/world.ts), and calls nothing.
+ * It begins with the world as it was read (act/gather-world.ts), and calls nothing.
  */
 import type { Pod } from "../model/pod.ts";
 import { timeLeft } from "../budget/reservation.ts";

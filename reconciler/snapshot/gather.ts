@@ -9,7 +9,6 @@ import {
   statefulSets,
 } from "../../infra/kubernetes/resources.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
-import { absent } from "../../infra/errors.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
 import { byName, groupBy } from "../model/order.ts";
@@ -180,28 +179,21 @@ export async function findOrphans(
     .toSorted(byName);
 }
 
-/** Up to so many StatefulSets are read one by one rather than with a list. */
-const MAX_GETS = 8;
-
 /** The StatefulSets of these names that exist. */
 async function readOwners(
   names: readonly string[],
   namespace: string,
   source: BoundSource,
 ): Promise<Map<string, Zone>> {
-  const { cluster, call } = source;
+  if (names.length === 0) return new Map();
   const wanted = new Set(names);
-  const found: Zone[] = [];
-  if (names.length > MAX_GETS) {
-    const visit = (set: StatefulSet): void => {
-      if (wanted.has(set.metadata?.name ?? "")) found.push(readZone(set));
-    };
-    await visitAll({ resource: statefulSets, query: { namespace }, visit }, source, call);
-  } else {
-    const sets = names.map((name) => cluster.get(statefulSets, { namespace, name }, call).catch(absent));
-    found.push(...(await Promise.all(sets)).filter((set) => set !== undefined).map(readZone));
-  }
-  return new Map(found.map((zone) => [zone.name, zone]));
+  const found = new Map<string, Zone>();
+  const visit = (set: StatefulSet): void => {
+    const { name = "" } = set.metadata ?? {};
+    if (wanted.has(name)) found.set(name, readZone(set));
+  };
+  await visitAll({ resource: statefulSets, query: { namespace }, visit }, source, source.call);
+  return found;
 }
 
 interface ListToVisit<O> {

@@ -5,6 +5,7 @@
  */
 import type { LogNote } from "../../model/outcome.ts";
 import { callLivingFirst } from "../../../infra/call-pods.ts";
+import { listSome } from "../../../infra/cut.ts";
 import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
 import { hasCode, messageOf } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
@@ -57,8 +58,8 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
     pods: Endpoints,
     { stop, confirmed }: Pick<Round, "stop" | "confirmed">,
   ): Promise<void> {
-    const locked = createSample();
-    const failed = createSample();
+    const locked: string[] = [];
+    const failed: string[] = [];
     await callLivingFirst({
       http: calls,
       silentHttp: callsToSilent,
@@ -69,18 +70,20 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       hasConfirmed: ({ pod }) => confirmed.has(pod),
       signal: firstOfSignals(signal, stop.signal),
       onAnswer({ pod }, { status }) {
-        if (status === 409) locked.add(pod);
-        else if (status < 200 || status >= 300) failed.add(`${pod} answered ${status}`);
+        if (status === 409) locked.push(pod);
+        else if (status < 200 || status >= 300) failed.push(`${pod} answered ${status}`);
         else if (confirmed.size < MAX_CONFIRMED) confirmed.add(pod);
       },
       onFailure(_pod, error) {
-        if (!hasCode(error, "Cancelled")) failed.add(messageOf(error));
+        if (!hasCode(error, "Cancelled")) failed.push(messageOf(error));
       },
     });
     stop.abort();
-    if (locked.count > 0)
-      onNote({ level: "info", text: `${zone.name}: the preparation of ${locked.describe()} is locked (409)` }, zone);
-    if (failed.count > 0) onNote({ level: "warn", text: describeFailures(zone, failed) }, zone);
+    if (locked.length > 0) {
+      const text = `${zone.name}: the preparation of ${listSome(locked.toSorted())} is locked (409)`;
+      onNote({ level: "info", text }, zone);
+    }
+    if (failed.length > 0) onNote({ level: "warn", text: describeFailures(zone, failed) }, zone);
   }
 
   return {
@@ -112,34 +115,7 @@ function limit(http: PodHttp, atOnce: number): PodHttp {
   };
 }
 
-function describeFailures(zone: Zone, failed: Sample): string {
-  return `${zone.name}: ${failed.count} pods did not confirm that their preparation was cancelled, the first: ${failed.first()}`;
-}
-
-/** The most names in a log line. */
-const MAX_NAMED = 10;
-
-interface Sample {
-  readonly count: number;
-  readonly add: (text: string) => void;
-  readonly first: () => string | undefined;
-  /** The first texts in order, and the count of the others. */
-  readonly describe: () => string;
-}
-
-/** Counts all texts, but stores only a few: a zone may have a million pods. */
-function createSample(): Sample {
-  const named: string[] = [];
-  let count = 0;
-  return {
-    get count() {
-      return count;
-    },
-    add(text) {
-      count++;
-      if (named.length < MAX_NAMED) named.push(text);
-    },
-    first: () => named.toSorted()[0],
-    describe: () => named.toSorted().join(", ") + (count > named.length ? ` and ${count - named.length} more` : ""),
-  };
+function describeFailures(zone: Zone, failed: readonly string[]): string {
+  const [first] = failed.toSorted();
+  return `${zone.name}: ${failed.length} pods did not confirm that their preparation was cancelled, the first: ${first}`;
 }

@@ -54,8 +54,8 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a downscale waits for a pod of another zone that cannot be made again",
     ...DECIDE,
-    find: "const expected = Math.max(replicas, status.replicas) - givenUp.length - missing;",
-    replacement: "const expected = status.replicas - givenUp.length - missing;",
+    find: "const expected = Math.max(replicas, status.replicas) - givenUp.length - unawaited;",
+    replacement: "const expected = status.replicas - givenUp.length - unawaited;",
   },
   {
     breaks: "a downscale is refused if a pod is not prepared",

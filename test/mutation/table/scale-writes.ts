@@ -139,7 +139,7 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "a rollout and a downscale do not wait for each other where a budget keeps the pods that go",
     file: "reconciler/downscale/decide-admission.ts",
     tests: ["test/reconciler/downscale/downscale.test.ts"],
-    find: "(updated === ready || mayBeOutdated)",
+    find: "(updated === ready || shrink.mayBeOutdated)",
     replacement: "updated === ready",
   },
   {
