@@ -34,6 +34,11 @@
   {{- $_ := unset $spec.template.spec "hostNetwork" }}
   {{- $_ := unset $spec.template.spec "dnsPolicy" }}
 {{- else if eq $kind "Deployment" }}
+  {{- if include "zonewise.before130" .root }}
+  {{- range $spec.template.spec.containers }}
+  {{- $_ := set .lifecycle "preStop" (dict "exec" (dict "command" (list "sleep" "5"))) }}
+  {{- end }}
+  {{- end }}
   {{- range $field := list "replicas" "minReadySeconds" "revisionHistoryLimit" }}
   {{- $_ := set $spec $field (index $values $field) }}
   {{- end }}
