@@ -156,6 +156,21 @@ describe("the record of a rollout", () => {
     assert.equal(began(currentRecord(gate(before), viewOf(newZones, newB))), "Earlier - -");
   });
 
+  it("keeps no success of a zone that waits, once another zone is wanted, and every failure", () => {
+    const { identity } = viewOf(newZones, newA);
+    const place = { point: "BetweenZones", since: T0, checks: [] } as const;
+    const stages = [
+      { ...place, zone: B, state: "Waiting" as const },
+      { ...place, zone: C, state: "Failed" as const },
+    ];
+    const before = record([entry(A), entry(B), entry(C)], { identity, startedAt: T0, stages });
+    const next = currentRecord(gate(before), viewOf(newZones, newA));
+    assert.deepEqual(
+      next.stages.map(({ zone }) => zone),
+      [C],
+    );
+  });
+
   it("asks also for a zone that an earlier rollout has begun, once another zone has begun in this one", () => {
     const zones = [
       outdated(A, "2", "3"),
