@@ -45,7 +45,7 @@ export async function openCluster(
 ): Promise<Opened> {
   const timeoutMs = parseGoDuration(flags.requestTimeout ?? TIMEOUT);
   if (timeoutMs === undefined || timeoutMs <= 0)
-    throw usageError(`--request-timeout ${flags.requestTimeout} is no duration such as 30s`);
+    throw usageError(`invalid --request-timeout "${flags.requestTimeout}": use e.g. 30s`);
   if (flags.asGroup && flags.as === undefined) throw usageError("--as-group needs --as");
   const connection = await connect(sourceOf(flags, env));
   const clock = createServerClock(machine);

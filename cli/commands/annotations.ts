@@ -97,11 +97,11 @@ const show = ({ namespace, name }: { readonly namespace: string; readonly name: 
 function askGate({ ref, record, retry: asked }: Gate): Asked {
   const name = show(ref);
   if (!record?.stages.some(({ state }) => state === "Failed"))
-    return { message: `${name} has not failed: there is nothing to ask again` };
+    return { message: `${name} has not failed: there is nothing to retry` };
   const value = nextRetry(record);
   return asked === value
-    ? { message: `${name} is asked again with the next tick already` }
-    : { value, message: `${name} is asked again` };
+    ? { message: `${name} is already retried with the next tick` }
+    : { value, message: `Retry of ${name} requested` };
 }
 
 function askStep(phased: Phased): Asked {
@@ -119,7 +119,7 @@ function askStep(phased: Phased): Asked {
     return { message: `${name} was promoted at partition ${step.partition} already` };
   // An earlier rollout to the same revision was promoted at the same step: only a new value asks again.
   const { namespace, name: rollout } = phased.rollout;
-  throw new CliError(`${name} still has the annotation of an earlier rollout, which asks no second time`, {
+  throw new CliError(`${name} still has the annotation of an earlier rollout, which has no effect a second time`, {
     hint: `remove it, and run the command again after the next tick: kubectl -n ${namespace} annotate phasedrollout ${rollout} ${ANNOTATIONS.promoteStep}-`,
   });
 }

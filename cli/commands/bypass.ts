@@ -44,14 +44,14 @@ interface Wanted {
 function readWanted({ flags: { for: text, reason, end: isEnd } }: Input): Wanted | undefined {
   if (isEnd === true) {
     if (text === undefined && reason === undefined) return undefined;
-    throw usageError("--end takes neither --for nor --reason: nothing was changed");
+    throw usageError("--end takes no --for and no --reason; nothing was changed");
   }
-  if (typeof text !== "string") throw usageError("bypass needs --for, or --end: nothing was changed");
+  if (typeof text !== "string") throw usageError("bypass needs --for or --end; nothing was changed");
   const forMs = parseGoDuration(text);
   if (forMs === undefined || forMs < 1000 || forMs > MAX_BYPASS_MS)
-    throw usageError(`--for ${text} is no duration from 1s to 24h, such as 30m: nothing was changed`);
+    throw usageError(`invalid --for "${text}": use 1s to 24h, e.g. 30m; nothing was changed`);
   if (typeof reason !== "string" || reason.trim() === "")
-    throw usageError("bypass needs --reason: nothing was changed", "say why, for those who find it");
+    throw usageError("bypass needs --reason; nothing was changed", "give the reason: Events and status show it");
   return { forMs, reason: reason.trim() };
 }
 

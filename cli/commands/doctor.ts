@@ -4,7 +4,7 @@ import { examine } from "../gather/examine.ts";
 import { hasOurs } from "../gather/groups.ts";
 import { gatherTicking } from "../gather/ticking.ts";
 import { print } from "../output/print.ts";
-import { wrapAfter } from "../output/table.ts";
+import { layRemedy, wrapAfter } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
 
 /** Checks whose findings mean that something could not be examined: they do not count as "all is well". */
@@ -41,9 +41,9 @@ export const doctor: Command = {
       const blocks = findings.map(({ level, check, object, message, fix }) => {
         const title = io.style(STYLES[level], level);
         const found = wrapAfter(`${object}: ${message} (${check})`, level.length + 2, io);
-        return `${title}  ${found}\n${fix === "" ? "" : `       ${fix}\n`}`;
+        return `${title}  ${found}\n${fix === "" ? "" : `       ${layRemedy(fix, 7, io).trimStart()}\n`}`;
       });
-      return blocks.join("") || "nothing found\n";
+      return blocks.join("") || "no problems found\n";
     });
     if (findings.some(({ level }) => level === "error")) return EXIT.no;
     return findings.some(({ check }) => NOT_SEEN.has(check)) ? EXIT.unknown : EXIT.ok;
@@ -57,7 +57,7 @@ async function gatherTickingOf(session: Session) {
   session.io.warn(
     session.namespace === ""
       ? "no namespace has anything of Zonewise\n"
-      : `namespace ${session.namespace} has nothing of Zonewise: say another one with -n, or -A\n`,
+      : `namespace ${session.namespace} has nothing of Zonewise: use -n for another one, or -A\n`,
   );
   return noTicks.filter(({ reason }) => reason !== "NotInstalled");
 }

@@ -11,7 +11,6 @@ import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { allow, denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
-import { explainDeletion } from "../decide/explain-deletion.ts";
 import {
   addAnswer,
   explainBypasses,
@@ -30,7 +29,7 @@ import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { askEviction } from "../gather/ask-eviction.ts";
 import { gatherBudgetAnswers, gatherGateAnswers, gatherPolicyAnswers } from "../gather/explain-guards.ts";
 import { findGroup, gatherGroupStates } from "../gather/groups.ts";
-import { createDeletionGuards, createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
+import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { findOrphanedZone } from "../gather/orphans.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
@@ -88,7 +87,7 @@ export const explain: Command = {
     print(session, explained, () =>
       explained.map((one) => renderAnswers(one, session.io, session.clock.now())).join("\n"),
     );
-    const denials = explained.flatMap(({ answers }) => answers.filter(({ allowed, informs }) => !allowed && !informs));
+    const denials = explained.flatMap(({ answers }) => answers.filter(({ allowed }) => !allowed));
     if (denials.some(({ reason }) => reason !== STOPPED)) return EXIT.no;
     const isOld = stopped !== undefined && explained.some(({ kind }) => BY_TICKS.has(kind));
     return denials.length > 0 || isOld ? EXIT.unknown : EXIT.ok;
@@ -130,12 +129,8 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     if (!object) return undefined;
     const pod = readPod(object);
     const tools = createPodTools(session);
-    const { state, world } = await tools.worlds(pod);
     const found = await explainOne(session, pod, tools);
-    const explained = { ...found, answers: await askApiServer(session, pod, { answers: found.answers, tools }) };
-    if (!state) return [explained];
-    const guard = await createDeletionGuards(session, tools.guards)(pod.namespace, pod.labels);
-    return [{ ...explained, answers: [...explained.answers, explainDeletion(object, pod, { guard, world })] }];
+    return [{ ...found, answers: await askApiServer(session, pod, { answers: found.answers, tools }) }];
   },
   node: async (session, name, isGuess) => {
     const node = await session.cluster.get(nodes, { name }).catch(isGuess ? absentOrForbidden : absent);
@@ -151,7 +146,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const facts = await gatherNodeUpdate(session, node);
     const update = facts && explainNode(facts);
     if (!update && explained.length === 0)
-      return [{ kind: "node", name, answers: [allow("drain", "no pod of a StatefulSet is on it")] }];
+      return [{ kind: "node", name, answers: [allow("drain", "no pod of a StatefulSet runs on it")] }];
     return [...(update ? [{ kind: "node", name, answers: [update] }] : []), ...explained];
   },
   phasedrollout: async (session, name) => {
@@ -243,7 +238,7 @@ async function explainOne(session: Session, pod: Pod, { worlds, guards }: PodToo
 
 /** `pod/NAME`, or a name alone, of objects of any kind. */
 async function explainObject(session: Session, object: string): Promise<readonly Explained[]> {
-  if (session.namespace === "") throw usageError("explain needs one namespace: say -n");
+  if (session.namespace === "") throw usageError("explain needs one namespace: add -n");
   const { kinds, name } = readObject(object);
   const [only, ...others] = kinds;
   const isGuess = others.length > 0;
@@ -267,8 +262,8 @@ function readObject(object: string): { readonly kinds: readonly Kind[]; readonly
   const kind = second === undefined ? undefined : findKind(first);
   const name = second ?? first;
   if (second !== undefined && !kind)
-    throw usageError(`there is no kind ${JSON.stringify(first)}`, `the kinds are ${all.join(", ")}`);
+    throw usageError(`unknown kind ${JSON.stringify(first)}`, `use one of ${all.join(", ")}`);
   if (name === "" || more !== undefined)
-    throw usageError(`${JSON.stringify(object)} names no object`, "say pod/NAME, or a name alone");
+    throw usageError(`${JSON.stringify(object)} names no object`, "use pod/NAME, or a name alone");
   return { kinds: kind ? [kind] : all, name };
 }

@@ -61,7 +61,7 @@ export const plan: Command = {
 
 function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
   const most = Number(steps);
-  if (!Number.isInteger(most) || most < 1) throw usageError(`--steps ${steps} is no number of 1 or more`);
+  if (!Number.isInteger(most) || most < 1) throw usageError(`invalid --steps "${steps}": use a number from 1 on`);
   return most;
 }
 

@@ -76,7 +76,7 @@ const isAskedToWait = ({ flags: { watch, timeout } }: Input): boolean | undefine
 function readTimeout({ flags: { timeout } }: Input): number {
   if (timeout === undefined) return Infinity;
   const ms = parseGoDuration(String(timeout));
-  if (ms === undefined || ms < 0) throw usageError(`--timeout ${timeout} is no duration such as 30m`);
+  if (ms === undefined || ms < 0) throw usageError(`invalid --timeout "${timeout}": use e.g. 30m`);
   return ms;
 }
 
@@ -152,7 +152,7 @@ function show(session: Session, input: Input, overview: Overview): ExitCode {
 function conclude({ io, namespace }: Session, input: Input, overview: Overview): ExitCode {
   const { unread } = overview;
   const place = namespace === "" ? "any namespace" : `namespace ${namespace}`;
-  if (unread !== undefined) io.warn(`PhasedRollouts are left out: ${unread}\n`);
+  if (unread !== undefined) io.warn(`PhasedRollouts are not shown: ${unread}\n`);
   else if (isEmpty(overview)) io.warn(`no rollout groups in ${place}: no StatefulSet has the label rollout-group\n`);
   return isEmpty(overview) && isAskedToWait(input) ? EXIT.unknown : CODES[judgeAll(overview)];
 }
@@ -190,9 +190,9 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
 }
 
 /** Without its age: a log gets one line per change. */
-const renderNoTickLine = ({ message }: NoTick): string => `reconciler: ${message.replace(/ \([^)]* ago\)/, "")}\n`;
+const renderNoTickLine = ({ message }: NoTick): string => `warning: ${message.replace(/ \([^)]* ago\)/, "")}\n`;
 
-const renderUnprotectedLine = ({ message }: Unprotected): string => `webhooks: ${message}\n`;
+const renderUnprotectedLine = ({ message }: Unprotected): string => `warning: ${message}\n`;
 
 /**
  * Reads repeatedly, also while the reconciler does not tick. A lost connection is retried: it says nothing about the
@@ -218,7 +218,7 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
     } catch (error) {
       if (signal.aborted) break;
       if (!isRetryable(error)) throw error;
-      io.warn(`the connection is lost, trying again: ${messageOf(error)}\n`);
+      io.warn(`connection lost, trying again: ${messageOf(error)}\n`);
       pause = Math.min(pause * 2, MAX_PAUSE_MS);
     }
     if (left() <= 0) break;

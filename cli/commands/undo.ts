@@ -40,7 +40,7 @@ export const undo: Command = {
     const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
     const histories = await gatherForUndo(session, zones);
     const plan = planUndo(histories, to);
-    if ("problem" in plan) throw new CliError(`${plan.problem}: nothing was changed`);
+    if ("problem" in plan) throw new CliError(`${plan.problem}; nothing was changed`);
     const going = plan.zones.filter(({ becomes }) => becomes !== undefined);
     const described = describePlan(session, plan.zones, histories);
     const isShown = session.output === "table";
@@ -62,15 +62,15 @@ function readRevision({ args: [group], flags: { toRevision, zone } }: Input): st
   if (toRevision === undefined) return undefined;
   if (zone !== undefined) return String(toRevision);
   throw usageError(
-    "--to-revision needs --zone, as each zone numbers its own revisions: nothing was changed",
-    `say one zone at a time; zonewise history ${group} shows their revisions`,
+    "--to-revision needs --zone, as each zone numbers its own revisions; nothing was changed",
+    `name one zone at a time; zonewise history ${group} shows the revisions`,
   );
 }
 
 /** Throws if nobody can be asked. */
 async function isConfirmed({ io, output }: Session, { flags }: Input, described: string): Promise<boolean> {
   if (flags["yes"] === true || flags["dryRun"] === true) return true;
-  if (!io.confirm) throw usageError("undo asks first, and there is no terminal: nothing was changed", "say --yes");
+  if (!io.confirm) throw usageError("undo asks first, and there is no terminal; nothing was changed", "add --yes");
   return await io.confirm(`${output === "table" ? "" : described}Change these templates?`);
 }
 
@@ -96,12 +96,12 @@ const toDocument =
 
 /** The effect of the changed template on the pods of a zone. */
 function describePods({ zone, stage, becomes }: ZoneUndo): string {
-  if (!becomes) return "none is replaced";
+  if (!becomes) return "no pods replaced";
   if (stage === "finished") return "all are replaced, in turn";
   if (becomes.name !== zone.status.currentRevision) return "all of other revisions are replaced, in turn";
   return stage === "under way"
     ? `${countOthers(zone)} of ${zone.replicas} go back`
-    : "none is replaced: none has the new template";
+    : "no pods replaced; the rollout had not started here";
 }
 
 function describePlan({ io }: Session, zones: readonly ZoneUndo[], histories: readonly ZoneHistory[]): string {
@@ -121,5 +121,5 @@ function hintOf(zones: readonly ZoneUndo[], histories: readonly ZoneHistory[], i
   if (!left || !before) return "";
   const { namespace, group, name } = left.zone;
   const command = `zonewise -n ${namespace} undo ${group} --zone ${name} --to-revision ${before.number}`;
-  return `${wrapAfter("finished zones stay as they are. To take one back, too:", 0, io)}\n  ${command}\n`;
+  return `${wrapAfter("Finished zones stay as they are. To undo one as well:", 0, io)}\n  ${command}\n`;
 }

@@ -9,6 +9,9 @@ import { dedupKeyOf, type Hold, type HoldPhase, phaseOfHold } from "../../reconc
 import type { RuleContext } from "../../reconciler/remedies/cures.ts";
 import { isKnown, remedyFor, RULES } from "../../reconciler/remedies/rules.ts";
 
+/** The question about a pod that is not ready: may its group go on? */
+export const GO_ON = "let its group go on";
+
 export interface Blocker {
   readonly kind: string;
   readonly name: string;
@@ -32,8 +35,6 @@ export interface Explanation {
   readonly remedy: string;
   /** The next tick carries it out; absent if there is nothing to do, or nothing that a tick does. */
   readonly byTick?: true;
-  /** It only informs: no exit code depends on it. */
-  readonly informs?: true;
 }
 
 type Denied = Omit<Explanation, "allowed" | "answer" | "since" | "until"> & {

@@ -6,30 +6,30 @@ interface ErrorText {
   readonly hint?: string;
 }
 
-const CLUSTER_INFO = "kubectl cluster-info says if the API server is there";
+const CLUSTER_INFO = "kubectl cluster-info shows whether the API server is there";
 
 /** Undefined if the message says what to do, or if no command of ours ends with the error. */
 const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
-  BadConfiguration: "set KUBECONFIG, or say --kubeconfig and --context",
-  Unauthorized: "the API server does not know these credentials: kubectl auth whoami",
+  BadConfiguration: "set KUBECONFIG, or use --kubeconfig and --context",
+  Unauthorized: "the API server does not accept these credentials; see who you are: kubectl auth whoami",
   Forbidden: undefined,
-  NotFound: `it is gone since, or what answered is no API server: run the command again; ${CLUSTER_INFO}`,
+  NotFound: `it was deleted meanwhile, or the server that answered is no API server: run the command again; ${CLUSTER_INFO}`,
   AlreadyExists: undefined,
-  Conflict: "somebody else changed it meanwhile: run the command again",
+  Conflict: "someone else changed it meanwhile: run the command again",
   Expired: "the cluster changes faster than it is read: run the command again",
   Invalid: undefined,
-  Throttled: "the API server, or a webhook, refuses for now: run the command again later",
+  Throttled: "the API server or a webhook refuses it for now: run the command again later",
   WebhookFailed:
-    "the webhook that the message names does not answer, and fails closed: see if its pods run; zonewise doctor",
-  Timeout: "the API server did not answer in time: see --request-timeout",
+    "the webhook in the message does not answer and fails closed: check that its pods run; zonewise doctor",
+  Timeout: "the API server did not answer in time: a longer --request-timeout may help",
   Cancelled: undefined,
   Unreachable: CLUSTER_INFO,
-  ServerError: `the server that answered has failed, or is no API server: ${CLUSTER_INFO}`,
+  ServerError: `the API server failed, or another server answered: ${CLUSTER_INFO}`,
   LeaseLost: undefined,
 };
 
 /** No request was sent: the kubeconfig's user has a credential plugin, or files, that give no credentials. */
-const NO_CREDENTIALS = "the user of the kubeconfig gives no credentials, nothing was asked: kubectl auth whoami";
+const NO_CREDENTIALS = "the kubeconfig has no usable credentials; no request was sent: kubectl auth whoami";
 
 /** `… cannot list resource "rolloutgroups" in API group "zonewise.dev" in the namespace "cache"` */
 const RIGHT =
@@ -40,7 +40,24 @@ export function explainError(error: unknown): ErrorText {
   const right = hasCode(error, "Forbidden") ? RIGHT.exec(message)?.groups : undefined;
   if (right) return explainRight(right);
   const hint = hintOf(error);
-  return { message, ...(hint !== undefined && { hint }) };
+  return {
+    message: hasCode(error, "Unreachable") ? describeUnreachable(message) : message,
+    ...(hint !== undefined && { hint }),
+  };
+}
+
+const CAUSES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ENOTFOUND: "no such host",
+  EAI_AGAIN: "the name cannot be looked up",
+  ETIMEDOUT: "timed out",
+};
+
+/** `list pods default: connect ECONNREFUSED 127.0.0.1:6443` tells of a call; what counts is the server. */
+function describeUnreachable(message: string): string {
+  const [, code = "", host = ""] = /\b(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT) ?(\S*)/.exec(message) ?? [];
+  const cause = CAUSES[code];
+  return `cannot reach the API server${host && ` at ${host}`}${cause === undefined ? `: ${message}` : ` (${cause})`}`;
 }
 
 function hintOf(error: unknown): string | undefined {

@@ -22,17 +22,18 @@ import {
   denyByRule,
   type Explanation,
   type Blocker,
+  GO_ON,
   type Scene,
 } from "./answer.ts";
 import { describeHealth, isReady, isTerminating } from "../../reconciler/model/health.ts";
 import { describeOrphaning, holdForOrphans } from "../../reconciler/model/orphans.ts";
+import { how, kubectl } from "../../reconciler/model/remedy.ts";
 import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
 import { holdsOf, isRecorded, notePause, type GroupState } from "./group-state.ts";
 
 const ROLL = "roll out";
 const SCALE = "scale";
 const EVICT = "evict";
-const LET_GO_ON = "let its group go on";
 
 const NOTHING_TO_DO = "Nothing to do";
 const UP_TO_DATE = "all zones are up to date";
@@ -76,14 +77,14 @@ export function explainOrphans(orphan: ZoneWithPods, scene: Scene, now: number):
   const held = holdForOrphans([orphan]);
   if (held) return explainHold(held, ROLL, { scene, recorded: [], now });
   const { name, pods } = orphan;
-  const message = `${describeOrphaning(orphan)}: its pods (${listNames(pods.map((pod) => pod.name))}) count as a zone until a StatefulSet ${name} adopts them, and nobody replaces them`;
+  const message = `${describeOrphaning(orphan)}: its pods (${listNames(pods.map((pod) => pod.name))}) count as a zone until a StatefulSet ${name} adopts them; nothing replaces them`;
   return allow(ROLL, message, "Orphaned");
 }
 
 /** One answer for each zone that may begin without its gates, whatever else holds the group. */
 export const explainBypasses = (zones: readonly ZoneWithPods[], { gates, now }: World): Explanation[] =>
   bypassesOf(gates, { zones, now }).map((one) =>
-    allow("begin without gates", `${one.zone} has a bypass ${describeBypass(one)}; all other rules hold`),
+    allow("begin without gates", `${one.zone} has a bypass ${describeBypass(one)}; all other rules still apply`),
   );
 
 /** Downscales that a webhook has denied recently. A refusal that the group reports itself is left out. */
@@ -166,7 +167,7 @@ function explainEffect(pod: Pod, { state, world }: Subject): Explanation[] {
   ].join("; ");
   return [
     deny({
-      question: LET_GO_ON,
+      question: GO_ON,
       reason: first?.reason ?? "BudgetSpent",
       rule: "all pods of the group are ready",
       message,
@@ -214,10 +215,7 @@ export function addAnswer(
   const [eviction, ...rest] = answers;
   if (!eviction?.allowed || answer.kind === "allowed") return [...answers];
   if (answer.kind === "unknown")
-    return [
-      { ...eviction, message: `${eviction.message}; a dry-run eviction was not answered: ${answer.why}` },
-      ...rest,
-    ];
+    return [{ ...eviction, message: `${eviction.message}; a dry-run eviction got no answer: ${answer.why}` }, ...rest];
   if (answer.message.includes(NOT_NOW.message))
     return [explainVerdict({ ...NOT_NOW, objects: [pod] }, EVICT, { scene, blockers: [] }), ...rest];
   const refused = deny({
@@ -226,7 +224,7 @@ export function addAnswer(
     rule: "every PodDisruptionBudget and every other webhook allows the eviction",
     message: `the API server refuses a dry-run eviction: ${answer.message}`,
     objects: [],
-    remedy: `see what the message names: kubectl -n ${scene.namespace} get pdb`,
+    remedy: how("look at what the message names", kubectl(scene, "get pdb")),
   });
   return [refused, ...rest];
 }
@@ -268,7 +266,7 @@ export function explainUnmanaged({ spec }: StatefulSet): Explanation {
   const strategy = spec?.updateStrategy?.type ?? "RollingUpdate";
   const who =
     strategy === "OnDelete"
-      ? "nobody replaces its pods: somebody has to delete them"
+      ? "nothing replaces its pods: someone has to delete them"
       : "its own controller replaces its pods";
   const message = `it is in no rollout group and no PhasedRollout targets it: ${who} (${strategy})`;
   return allow(ROLL, message, "Not managed by Zonewise");

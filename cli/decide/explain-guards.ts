@@ -10,7 +10,7 @@ import { SKIP_RULES } from "./node-rules.ts";
 export function explainGate({ ref, group, mode }: Gate, answers: readonly Explanation[]): Explanation[] {
   const held = answersNaming(ref, answers);
   if (held.length > 0) return held;
-  const why = answers.length === 0 ? `there is no rollout group ${group}` : `nothing of group ${group} waits for it`;
+  const why = answers.length === 0 ? `there is no rollout group ${group}` : `group ${group} does not wait for it`;
   return [allow("let zones begin", mode === "Observe" ? `it only observes; ${why}` : why)];
 }
 

@@ -50,9 +50,9 @@ function explainActive({ node, policies, namespace }: NodeFacts): Explanation | 
 
 function describeVersions({ shadow }: UpdateNode): string {
   const { status } = shadow ?? {};
-  if (!status) return "its agent has reported nothing";
+  if (!status) return "its agent has not reported yet";
   const { current_version: from, target_version: to } = status;
-  return from === to ? `it runs ${from}` : `it runs ${from} and is to get ${to}`;
+  return from === to ? `it runs ${from}` : `it runs ${from} and will get ${to}`;
 }
 
 interface Active {
@@ -73,7 +73,7 @@ function explainPhase({ node, policy, entry }: Active, namespace: string): Expla
     reason: phase,
     rule,
     message: [
-      `it goes from ${from} to ${to} by policy ${policy.name}`,
+      `policy ${policy.name} updates it from ${from} to ${to}`,
       ...(waitsFor === undefined ? [] : [waitsFor]),
       ...(drain ? [`${drain.remaining} pods are left: ${names}`] : []),
     ].join("; "),

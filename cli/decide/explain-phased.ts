@@ -76,7 +76,7 @@ function reasonOf({ status }: PhasedRollout, step: RollingPodStatus): PhasedReas
 
 const isKnown = (reason: string): reason is PhasedReason => Object.hasOwn(PHASED_RULES, reason);
 
-/** `partition 2 of 3: db-2 is released, db-1 is the next; 1 of 3 good answers in a row`. */
+/** `partition 2 of 3: db-2 is released, db-1 is the next; 1 of 3 consecutive passes`. */
 function describeStep({ rollout, target }: Phased, step: RollingPodStatus): string {
   const { partition } = step;
   const pod = (index: number): string => `${rollout.targetRef}-${(target?.firstOrdinal ?? 0) + index}`;
@@ -94,8 +94,8 @@ function describeChecks({ check }: PhasedRollout, step: RollingPodStatus): strin
   const { consecutiveSuccessfulChecks: good, consecutiveFailedChecks: bad, lastError, lastSample } = step;
   if (!CHECKING.has(step.status)) return [];
   return [
-    `${good} of ${check.successThreshold} good answers in a row`,
-    ...(bad > 0 ? [`${bad} bad ones in a row, the last with ${lastSample ?? "no sample"}`] : []),
+    `${good} of ${check.successThreshold} consecutive passes`,
+    ...(bad > 0 ? [`${bad} consecutive failures, the last with ${lastSample ?? "no sample"}`] : []),
     ...(lastError === undefined ? [] : [lastError]),
   ];
 }

@@ -88,15 +88,15 @@ export function notePause(zones: readonly Zone[]): string[] {
   if (!first || !zones.every(({ paused }) => paused)) return [];
   const names = listSome(zones.map(({ name }) => name));
   const resume = `zonewise -n ${first.namespace} resume ${first.group}`;
-  return [`${names} ${zones.length > 1 ? "are" : "is"} paused: a new template waits until that ends (${resume})`];
+  return [`${names} ${zones.length > 1 ? "are" : "is"} paused: a new template waits until you resume (${resume})`];
 }
 
 /** The state of the group for a person who waits, in a sentence. */
 export function describeProgress(state: GroupState): string {
-  if (state.status === undefined) return "nothing is recorded of it: no reconciler has seen it yet";
+  if (state.status === undefined) return "no reconciler has seen it yet";
   if (!isRecorded(state)) return "the reconciler has not seen the latest spec yet";
   const { message = "" } = state.status;
-  return state.isOld ? `as it was recorded before the reconciler stopped: ${message}` : message;
+  return state.isOld ? `before the reconciler stopped: ${message}` : message;
 }
 
 /** What holds the group, as recorded; its rollout first. */

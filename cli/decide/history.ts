@@ -46,11 +46,11 @@ const FINISHED = "finished";
 
 function describeLatest(zone: ZoneWithPods): string {
   const { replicas, status, observed, pods } = zone;
-  if (!observed) return "not seen by the StatefulSet controller yet";
+  if (!observed) return "the StatefulSet controller has not seen it yet";
   if (isZoneRecorded(zone) && status.updated >= replicas)
     return status.ready >= replicas ? FINISHED : `finished, ${status.ready} of ${replicas} pods are ready`;
   const updated = pods.filter((pod) => pod.revision === status.updateRevision);
-  if (updated.length === 0) return "not begun";
+  if (updated.length === 0) return "not started";
   const broken = updated.flatMap(({ health }) => health.fault ?? []);
   return `under way: ${updated.length} of ${replicas} pods${broken.length > 0 ? `, ${broken[0]}` : ""}`;
 }

@@ -2,6 +2,7 @@
  * For each reason why a node is not updated now: the condition that must hold, and the smallest change that helps.
  * Pure.
  */
+import { either, how } from "../../reconciler/model/remedy.ts";
 import type { SkipReason } from "../../reconciler/nodes/snapshot.ts";
 import type { NodePhase } from "../../reconciler/nodes/policy-status.ts";
 
@@ -21,12 +22,20 @@ export interface NodeRules {
 
 const editPolicy = ({ policy }: NodeContext): string => `kubectl edit nodeupdatepolicy ${policy}`;
 const lookAtAgent = ({ node, namespace }: NodeContext): string =>
-  `kubectl -n ${namespace} get pods --field-selector spec.nodeName=${node} -l brupop.bottlerocket.aws/component=agent`;
+  how(
+    "look at its agent",
+    `kubectl -n ${namespace} get pods --field-selector spec.nodeName=${node} -l brupop.bottlerocket.aws/component=agent`,
+  );
 const lookAtPods = ({ node }: NodeContext): string => `kubectl get pods -A --field-selector spec.nodeName=${node}`;
 const wait = (): string => "wait";
+const waitForPods = (context: NodeContext): string =>
+  either("wait for the pods", how("look at them", lookAtPods(context)));
+const waitForAgent = (context: NodeContext): string => either("wait", lookAtAgent(context));
+const freeDrain = ({ node }: NodeContext): string =>
+  how("make the pods ready that its budgets count", `zonewise drain-order ${node}`);
 
 export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
-  PolicyInvalid: { rule: "the policy can be obeyed", remedy: editPolicy },
+  PolicyInvalid: { rule: "the policy is valid", remedy: editPolicy },
   Disabled: {
     rule: "the policy is enabled",
     remedy: ({ policy }) => `kubectl patch nodeupdatepolicy ${policy} --type=merge -p '{"spec":{"enabled":true}}'`,
@@ -34,25 +43,28 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
   Frozen: {
     rule: "fewer nodes than maxFailed have failed after their reboot",
     remedy: ({ policy, freeze }) =>
-      `look at the node that failed, then: kubectl patch nodeupdatepolicy ${policy} --type=merge -p '{"spec":{"unfreeze":"${freeze}"}}'`,
+      how(
+        "look at the node that failed, then end the freeze",
+        `kubectl patch nodeupdatepolicy ${policy} --type=merge -p '{"spec":{"unfreeze":"${freeze}"}}'`,
+      ),
   },
   WindowClosed: {
     rule: "the window of the policy is open",
-    remedy: (context) => `wait for it, or change spec.window: ${editPolicy(context)}`,
+    remedy: (context) => either("wait for it", how("change spec.window", editPolicy(context))),
   },
   CheckFailing: {
     rule: "the checks of the policy pass",
-    remedy: (context) => `get what they measure back in order, or change spec.checks: ${editPolicy(context)}`,
+    remedy: (context) => either("repair what they measure", how("change spec.checks", editPolicy(context))),
   },
-  CheckUnreachable: { rule: "Prometheus answers the checks of the policy", remedy: () => "get Prometheus to answer" },
-  CheckPending: { rule: "the checks of the policy have had their good answers in a row", remedy: wait },
+  CheckUnreachable: { rule: "Prometheus answers the checks of the policy", remedy: () => "make Prometheus answer" },
+  CheckPending: { rule: "the checks of the policy have passed often enough in a row", remedy: wait },
   LimitReached: {
     rule: "fewer nodes than maxConcurrent are active",
-    remedy: (context) => `wait for the active nodes, or raise spec.maxConcurrent: ${editPolicy(context)}`,
+    remedy: (context) => either("wait for the active nodes", how("raise spec.maxConcurrent", editPolicy(context))),
   },
   SeveralPolicies: {
     rule: "one policy selects the node",
-    remedy: (context) => `change spec.nodeSelector of all but one: ${editPolicy(context)}`,
+    remedy: (context) => how("change spec.nodeSelector of all except one", editPolicy(context)),
   },
   NotManaged: {
     rule: "the node has the label of managed nodes",
@@ -61,7 +73,7 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
   NodeTerminating: { rule: "the node stays", remedy: () => "wait until it is gone" },
   BeingRemoved: {
     rule: "no autoscaler removes the node",
-    remedy: () => "wait until it is gone, or take the taint away",
+    remedy: () => "wait until it is gone, or remove the taint",
   },
   ShadowUnreadable: {
     rule: "the shadow of the node can be read",
@@ -69,7 +81,7 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
   },
   AgentSilent: {
     rule: "the agent of the node has reported",
-    remedy: (context) => `see if it runs: ${lookAtAgent(context)}`,
+    remedy: (context) => lookAtAgent(context),
   },
   Recovering: { rule: "an earlier attempt has ended", remedy: wait },
   BackOff: { rule: "the time after a failed attempt is over", remedy: wait },
@@ -81,19 +93,19 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
   },
   UnhealthyPods: {
     rule: "the pods of the node are healthy",
-    remedy: (context) => `make them ready: ${lookAtPods(context)}`,
+    remedy: (context) => how("make them ready", lookAtPods(context)),
   },
   RolloutInProgress: {
     rule: "no rollout is under way in another zone of a group with pods here",
-    remedy: () => "wait for the rollout: zonewise status -A",
+    remedy: () => how("wait for the rollout", "zonewise status -A"),
   },
   DrainBlocked: {
     rule: "a drain would succeed now",
-    remedy: (context) => `make the pods ready that its budgets count: zonewise drain-order ${context.node}`,
+    remedy: freeDrain,
   },
   NoPlaceForPods: {
-    rule: "another node of its zone takes pods, or no two pods of the node stand under one budget",
-    remedy: () => "get another node of the zone Ready and uncordoned, or set spec.drain.onTimeout to Reboot",
+    rule: "another node of its zone can run its pods, or no two pods of the node have the same budget",
+    remedy: () => "make another node of the zone Ready and schedulable, or set spec.drain.onTimeout to Reboot",
   },
 };
 
@@ -101,27 +113,27 @@ export const PHASE_RULES: Readonly<Record<NodePhase, NodeRules>> = {
   Starting: { rule: "the start was written to the shadow", remedy: wait },
   Staging: {
     rule: "the agent has downloaded and activated the update",
-    remedy: (context) => `wait, or look at the agent: ${lookAtAgent(context)}`,
+    remedy: waitForAgent,
   },
   Holding: {
     rule: "the node is Ready and a drain would succeed now",
-    remedy: (context) => `make the pods ready that its budgets count: zonewise drain-order ${context.node}`,
+    remedy: freeDrain,
   },
   Draining: {
     rule: "all pods that can be evicted have left the node",
-    remedy: (context) => `wait for the pods, or look: ${lookAtPods(context)}`,
+    remedy: waitForPods,
   },
   Rebooting: { rule: "the host has booted again", remedy: ({ node }) => `wait, or look at the host of ${node}` },
   Returning: {
     rule: "the node is Ready at the new version",
-    remedy: ({ node }) => `wait, or kubectl describe node ${node}`,
+    remedy: ({ node }) => either("wait", how("look at the node", `kubectl describe node ${node}`)),
   },
   Monitoring: {
-    rule: "the node has been Ready for health.minReadySeconds, and its work is back",
-    remedy: (context) => `wait for the pods, or look: ${lookAtPods(context)}`,
+    rule: "the node has been Ready for health.minReadySeconds, and its pods are back",
+    remedy: waitForPods,
   },
   Recovering: {
     rule: "the node is back in service after an attempt that failed",
-    remedy: (context) => `wait, or look at the agent: ${lookAtAgent(context)}`,
+    remedy: waitForAgent,
   },
 };

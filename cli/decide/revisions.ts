@@ -73,13 +73,13 @@ export function withCurrentOfPods(zone: ZoneWithPods, revisions: readonly Revisi
 export const countOthers = ({ replicas, status }: Zone): number => Math.max(replicas - status.current, status.updated);
 
 /** The progress of a zone with its latest template. */
-type ZoneStage = "finished" | "under way" | "not begun";
+type ZoneStage = "finished" | "under way" | "not started";
 
 /** Judges by the status, which must be of the latest spec. */
 function stageOf(zone: Zone): ZoneStage {
   const { replicas, status } = zone;
   if (isZoneRecorded(zone) || (status.updated >= replicas && status.ready >= replicas)) return "finished";
-  return countOthers(zone) > 0 ? "under way" : "not begun";
+  return countOthers(zone) > 0 ? "under way" : "not started";
 }
 
 /** The effect of `undo` on a zone. */

@@ -26,6 +26,6 @@ export const compareVersions = (own: string, parts: readonly InstalledPart[]): I
       ...part,
       version,
       matches,
-      note: matches ? "" : `this command is ${own}: use the one of the installed version`,
+      note: matches ? "" : `this command is ${own}: use the installed version of it`,
     };
   });

@@ -3,203 +3,222 @@
  * rest is checked.
  */
 import { absent, hasCode } from "../../infra/errors.ts";
+import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
 import {
   definitions,
   mutatingWebhooks,
+  type ObjectMeta,
   podDisruptionBudgets,
   statefulSets,
   validatingWebhooks,
   type Resource,
 } from "../../infra/kubernetes/resources.ts";
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
-import { LABELS } from "../../reconciler/model/annotations.ts";
+import type { StoredBudget } from "../../reconciler/budget/scope.ts";
+import { readGate } from "../../reconciler/gates/gate.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
 import { groupKey, readZone } from "../../reconciler/model/zone.ts";
+import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
+import { readTarget } from "../../reconciler/phased/target.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
-import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { BUDGETS } from "../decide/doctor/budgets.ts";
-import { type Finding, notChecked, runChecks, sortFindings } from "../decide/doctor/check.ts";
-import {
-  ACCOUNTS,
-  CLUSTER,
-  DEFINED_KINDS,
-  DEFINITIONS,
-  DELETIONS,
-  OWNERS,
-  PROTECTION,
-  SHARED_DEFINITIONS,
-  TEMPLATES,
-  TICKS,
-  WEBHOOKS,
-} from "../decide/doctor/installation.ts";
-import { INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/doctor/rights.ts";
-import { examineStatefulSets, isGrouped, ORPHANS } from "../decide/doctor/zones.ts";
+import { how } from "../../reconciler/model/remedy.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
+import { type Finding, type Found, isGrouped, type Keyed, type StoredZone } from "../decide/doctor/check.ts";
+import { diagnose } from "../decide/doctor/checks.ts";
+import { DEFINED_KINDS, SHARED_DEFINITIONS } from "../decide/doctor/installation.ts";
+import { INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/doctor/rights.ts";
+import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 import { findDenied } from "./denied-rights.ts";
-import { examineNodeUpdates, examineRollouts, examineSecrets } from "./examine-checks.ts";
-import { examineReferences } from "./examine-references.ts";
-import { createDeletionGuards, createGuards } from "./guard.ts";
+import { createGuards } from "./guard.ts";
 import { gatherOrphans } from "./orphans.ts";
-
-type Examination = (session: Session) => Promise<Finding[]>;
 
 async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide = false): Promise<T[]> {
   const query = isClusterWide || session.namespace === "" ? {} : { namespace: session.namespace };
   return (await readAll({ resource, query, read: (object: T) => object }, session)).items;
 }
 
-const examineZones: Examination = async (session) => {
-  const objects = await listAll(session, statefulSets);
-  return [...examineStatefulSets(objects, session.clock.now()), ...runChecks(TEMPLATES, objects)];
-};
+const listDefined = async <T>(session: Session, resource: Resource<T>): Promise<T[]> =>
+  (await listAll(session, resource).catch(absent)) ?? [];
 
-const examineBudgets: Examination = async (session) => {
-  const budgets = await listBudgets(session.namespace, session);
-  if (!budgets) return [];
-  const zones = (await listAll(session, statefulSets)).map(readZone);
-  if (zones.length === 0) return runChecks(BUDGETS, { budgets, zones, others: [] });
-  try {
-    return runChecks(BUDGETS, { budgets, zones, others: await listAll(session, podDisruptionBudgets) });
-  } catch (error) {
-    const unread = toFinding("PodDisruptionBudgets, and groups without a budget")(error);
-    return [...runChecks(BUDGETS, { budgets, zones, others: undefined }), ...unread];
-  }
-};
-
-const examineOrphans: Examination = async (session) => {
-  const zones = (await listAll(session, statefulSets)).map(readZone).filter(isGrouped);
-  const groups = [...groupBy(zones, groupKey).values()].flatMap((own) => (own[0] ? [{ ...own[0], zones: own }] : []));
-  const found = groups.length > 0 ? await gatherOrphans(groups, session) : [];
-  return runChecks(
-    ORPHANS,
-    found.flatMap(({ group, orphans }) => orphans.map((zone) => ({ group, zone }))),
-  );
-};
-
-/**
- * Asks in each namespace with a budget once whether the webhook judges evictions, and looks for the guards of deletions
- * there, by the label that they select.
- */
-const examineGuards: Examination = async (session) => {
-  const budgets = (await listBudgets(session.namespace, session)) ?? [];
+/** Asks in each namespace with a budget once whether the webhook judges evictions. */
+async function gatherGuards(session: Session, budgets: readonly StoredBudget[]): Promise<Found["guards"]> {
   const guards = createGuards(session);
-  const deletionGuards = createDeletionGuards(session, guards);
-  const places = [...Map.groupBy(budgets, ({ ref }) => ref.namespace)];
-  const evictions = places.map(async ([namespace, own]) => {
-    const guard = await guards(namespace);
-    return own.flatMap(({ ref, matchLabels }) => (matchLabels ? [{ budget: ref.name, guard }] : []));
-  });
-  const deletions = places.map(async ([namespace]) => ({
-    namespace,
-    guard: await deletionGuards(namespace, { [LABELS.rolloutGroup]: "" }),
-  }));
-  return [
-    ...runChecks(PROTECTION, (await Promise.all(evictions)).flat()),
-    ...runChecks(DELETIONS, await Promise.all(deletions)),
-  ];
-};
+  const selecting = budgets.filter(({ matchLabels }) => matchLabels);
+  return await Promise.all(
+    selecting.map(async ({ ref }) => ({ budget: ref.name, guard: await guards(ref.namespace) })),
+  );
+}
 
-const examineHooks: Examination = async (session) =>
-  runChecks(WEBHOOKS, [
-    ...(await listAll(session, validatingWebhooks, true)),
-    ...(await listAll(session, mutatingWebhooks, true)),
-  ]);
-
-const examineDefinitions: Examination = async ({ cluster }) => {
+async function gatherMissingKinds({ cluster }: Session): Promise<Found["missingKinds"]> {
   const isMissing = await Promise.all(
     DEFINED_KINDS.map(async ({ group, kind }) => (await cluster.discover(group, kind)).length === 0),
   );
-  return runChecks(
-    DEFINITIONS,
-    DEFINED_KINDS.filter((_, i) => isMissing[i]),
-  );
-};
+  return DEFINED_KINDS.filter((_, i) => isMissing[i]);
+}
 
-const examineOwners: Examination = async ({ cluster }) => {
-  const found = await Promise.all(
-    SHARED_DEFINITIONS.map(async (name) => await cluster.get(definitions, { name }).catch(absent)),
-  );
-  return runChecks(
-    OWNERS,
-    found.filter((one) => one !== undefined),
-  );
-};
+async function gatherDefinitions({ cluster }: Session): Promise<Found["definitions"]> {
+  const found = SHARED_DEFINITIONS.map(async (name) => await cluster.get(definitions, { name }).catch(absent));
+  return (await Promise.all(found)).filter((one) => one !== undefined);
+}
+
+async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): Promise<Found["orphans"]> {
+  const zones = sets.map(({ zone }) => zone).filter(isGrouped);
+  const groups = [...groupBy(zones, groupKey).values()].flatMap((own) => (own[0] ? [{ ...own[0], zones: own }] : []));
+  const found = groups.length > 0 ? await gatherOrphans(groups, session) : [];
+  return found.flatMap(({ group, orphans }) => orphans.map((zone) => ({ group, zone })));
+}
 
 /**
  * Finds the reconciler's account by its name in the namespace that it serves, or in that of an installation for all.
  */
-const examineReconcilerRights: Examination = async (session) => {
-  const { namespace } = session;
-  const users = [namespace || "zonewise", "zonewise"].map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
-  const missing = await Promise.all(
-    [...new Set(users)].map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)),
-  );
-  return runChecks(ACCOUNTS, {
-    who: "serviceaccount/zonewise-reconciler",
-    missing: missing.toSorted((a, b) => a.length - b.length)[0] ?? [],
-    all: RECONCILER_RIGHTS,
-    fix: "install it for this namespace: kubectl apply -k infra/manifests/reconciler",
-  });
-};
-
-const examineInstaller: Examination = async (session) =>
-  runChecks(ACCOUNTS, {
-    who: "you",
-    missing: await findDenied(session, INSTALL_RIGHTS),
-    all: INSTALL_RIGHTS,
-    fix: "install as an administrator of the cluster",
-  });
-
-const examineOriginal: Examination = async ({ cluster, namespace }) =>
-  runChecks(CLUSTER, {
-    hasOriginal: await readOriginal({ cluster, namespace: namespace || "default" }),
-    isRecent: true,
-  });
-
-const examineVersion: Examination = async ({ cluster }) => {
-  const policies = await cluster.discover("admissionregistration.k8s.io", "ValidatingAdmissionPolicy");
-  return runChecks(CLUSTER, { hasOriginal: false, isRecent: policies.some(({ version }) => version === "v1") });
-};
-
-/** Each part has a subject, for the finding that it could not be read. */
-type Part = readonly [subject: string, examine: Examination];
-
-/** The gravest first: in this order the findings of a level are shown. */
-const INSTALLED: readonly Part[] = [
-  ["what guards pods", examineGuards],
-  ["webhook configurations", examineHooks],
-  ["rights of the reconciler", examineReconcilerRights],
-  ["definitions", examineDefinitions],
-  ["disruption budgets", examineBudgets],
-  ["pods that StatefulSets have left behind", examineOrphans],
-  ["StatefulSets", examineZones],
-  ["what zones mirror", examineReferences],
-  ["PhasedRollouts and gates", examineRollouts],
-  ["rights to the Secrets of checks", examineSecrets],
-  ["node updates", examineNodeUpdates],
-  ["owners of definitions", examineOwners],
-];
-const BEFORE: readonly Part[] = [
-  ["your rights", examineInstaller],
-  ["version of the cluster", examineVersion],
-  ["the original", examineOriginal],
-  ["StatefulSets", examineZones],
-];
-
-/**
- * All findings, the gravest first; before an installation nothing is to tick. Throws the error of the API server, except
- * for a missing right.
- */
-export async function examine(session: Session, noTicks: readonly NoTick[] | "before"): Promise<Finding[]> {
-  const parts = noTicks === "before" ? BEFORE : INSTALLED;
-  const found = await Promise.all(parts.map(async ([subject, one]) => await one(session).catch(toFinding(subject))));
-  return sortFindings([...(noTicks === "before" ? [] : runChecks(TICKS, noTicks)), ...found.flat()]);
+async function gatherReconcilerRights(session: Session): Promise<Found["accounts"]> {
+  const homes = [...new Set([session.namespace || "zonewise", "zonewise"])];
+  const users = homes.map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
+  const missing = await Promise.all(users.map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)));
+  return [
+    {
+      who: "serviceaccount/zonewise-reconciler",
+      missing: missing.toSorted((a, b) => a.length - b.length)[0] ?? [],
+      all: RECONCILER_RIGHTS,
+      fix: how("install it for this namespace", "kubectl apply -k infra/manifests/reconciler"),
+    },
+  ];
 }
 
-const toFinding =
-  (subject: string) =>
-  (error: unknown): Finding[] => {
-    if (!hasCode(error, "Forbidden")) throw error;
-    return [notChecked(subject, error)];
+async function gatherOwnRights(session: Session): Promise<Found["accounts"]> {
+  const missing = await findDenied(session, INSTALL_RIGHTS);
+  return [{ who: "you", missing, all: INSTALL_RIGHTS, fix: "install as an administrator of the cluster" }];
+}
+
+interface Selecting {
+  readonly namespaceSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+}
+
+/** A policy, or a webhook configuration. */
+interface Registered {
+  readonly metadata?: { readonly name?: string };
+  readonly spec?: { readonly matchConstraints?: Selecting };
+  readonly webhooks?: readonly Selecting[];
+}
+
+const mutatingPolicies: Resource<Registered> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  plural: "mutatingadmissionpolicies",
+};
+
+/** The only namespace that it guards; `undefined` if it selects namespaces in another way. */
+function placeOf({ spec, webhooks = [] }: Registered): string | undefined {
+  const { namespaceSelector } = spec?.matchConstraints ?? webhooks[0] ?? {};
+  return namespaceSelector?.matchLabels?.["kubernetes.io/metadata.name"];
+}
+
+/** Tells in which namespaces admission raises partitions: what guards another namespace raises none here. */
+async function gatherRaised(session: Session): Promise<Found["isRaised"]> {
+  const lists = await Promise.all(
+    [mutatingPolicies, mutatingWebhooks as Resource<Registered>].map(
+      async (resource) => (await listAll(session, resource, true).catch(absent)) ?? [],
+    ),
+  );
+  const raising = lists.flat().filter(({ metadata }) => /^raise-partition\b/.test(metadata?.name ?? ""));
+  const places = new Set(raising.map(placeOf));
+  return (namespace) => places.has(namespace) || places.has(undefined);
+}
+
+type KeyedObject = { readonly metadata?: ObjectMeta | undefined };
+
+const keysOf =
+  (kind: string) =>
+  ({ metadata: { namespace = "", name = "", labels = {}, annotations = {} } = {} }: KeyedObject): Keyed => ({
+    kind,
+    namespace,
+    name,
+    labels,
+    annotations,
+  });
+
+const keysOfZone = ({ object, zone: { problems } }: StoredZone): Keyed => ({
+  ...keysOf("statefulset")(object),
+  problems,
+});
+
+/** What protects the pods of these StatefulSets, or replaces them. */
+async function gatherUsers(session: Session, objects: readonly StoredZone[], tell: Tell): Promise<Partial<Found>> {
+  const noBudgets = "PodDisruptionBudgets, and groups without a budget";
+  const [budgets, others, orphans, gates, guarded] = await Promise.all([
+    tell("disruption budgets", listBudgets(session.namespace, session), []),
+    tell(noBudgets, listAll(session, podDisruptionBudgets), undefined),
+    tell("pods that StatefulSets have left behind", gatherOrphansOf(session, objects), []),
+    tell("gates", listDefined(session, rolloutGates), []),
+    tell("PhasedRollouts", listDefined(session, phasedRollouts), []),
+  ]);
+  const hasPhased = guarded.length > 0;
+  const [guards, phased, isRaised] = await Promise.all([
+    gatherGuards(session, budgets ?? []),
+    hasPhased ? gatherRollouts(session.namespace, "NoData", session) : { rollouts: [] },
+    hasPhased ? tell("what raises partitions", gatherRaised(session), () => true) : () => true,
+  ]);
+  return {
+    budgets: budgets ?? [],
+    guards,
+    others,
+    orphans,
+    phased: phased.rollouts,
+    claimed: objects.map(({ object }) => readTarget(object)).filter(({ owner }) => owner !== undefined),
+    isRaised,
+    gates: gates.flatMap((gate) => readGate(gate) ?? []),
+    keyed: [...objects.map(keysOfZone), ...gates.map(keysOf("rolloutgate")), ...guarded.map(keysOf("phasedrollout"))],
   };
+}
+
+/** Resolves with `otherwise` if the caller may not read it, which becomes a finding. Rejects with any other error. */
+type Tell = <T, U>(subject: string, read: Promise<T>, otherwise: U) => Promise<T | U>;
+
+/** All findings. Before an installation nothing is to tick. Rejects with the error of the API server. */
+export async function examine(session: Session, noTicks: readonly NoTick[] | "before"): Promise<Finding[]> {
+  const unread: Found["unread"][number][] = [];
+  const tell: Tell = async (subject, read, otherwise) => {
+    try {
+      return await read;
+    } catch (error) {
+      if (!hasCode(error, "Forbidden")) throw error;
+      const { message, hint: fix = "run the command again" } = explainError(error);
+      unread.push({ object: "you", message: `${message}: not checked: ${subject}`, fix });
+      return otherwise;
+    }
+  };
+  const subject = "StatefulSets, and what protects or replaces their pods";
+  const found = await tell(subject, listAll(session, statefulSets), undefined);
+  const sets = (found ?? []).map((object) => ({ object, zone: readZone(object) }));
+  const common = { unread, sets, keyed: sets.map(keysOfZone), now: session.clock.now() };
+  if (noTicks === "before") return diagnose({ ...common, ...(await gatherBefore(session, tell)) });
+  const hooks = [validatingWebhooks, mutatingWebhooks].map(async (resource) => await listAll(session, resource, true));
+  const [accounts, webhooks, missingKinds, owned, users] = await Promise.all([
+    tell("rights of the reconciler", gatherReconcilerRights(session), []),
+    tell("webhook configurations", Promise.all(hooks), []),
+    tell("definitions", gatherMissingKinds(session), []),
+    tell("owners of definitions", gatherDefinitions(session), []),
+    found && gatherUsers(session, sets, tell),
+  ]);
+  return diagnose({
+    ...common,
+    noTicks,
+    accounts,
+    webhooks: webhooks.flat(),
+    missingKinds,
+    definitions: owned,
+    ...users,
+  });
+}
+
+async function gatherBefore(session: Session, tell: Tell): Promise<Partial<Found>> {
+  const { cluster, namespace } = session;
+  const [accounts, policies, hasOriginal] = await Promise.all([
+    tell("your rights", gatherOwnRights(session), []),
+    cluster.discover("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+    tell("the original", readOriginal({ cluster, namespace: namespace || "default" }), false),
+  ]);
+  return { accounts, isOld: !policies.some(({ version }) => version === "v1"), hasOriginal };
+}

@@ -134,8 +134,8 @@ async function listRecorded(
 ): Promise<ReadonlyMap<string, RolloutGroup>> {
   const recorded = await readRecorded(source, namespace, fieldSelector);
   if (recorded) return recorded;
-  throw new CliError("the cluster has no definition of RolloutGroups: nothing is recorded of a rollout", {
-    hint: "install it: kubectl apply -k infra/manifests/crds",
+  throw new CliError("CRD RolloutGroup not installed: no rollout is recorded", {
+    hint: "kubectl apply -k infra/manifests/crds",
   });
 }
 

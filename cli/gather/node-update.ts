@@ -28,7 +28,7 @@ export async function gatherNodeUpdate(session: Session, object: Node): Promise<
     return { node: readNode(object, shadow && readShadow(shadow)), policies, namespace };
   } catch (error) {
     if (!hasCode(error, "Forbidden")) throw error;
-    session.io.warn(`note: the node's update is left out: ${explainError(error).message}\n`);
+    session.io.warn(`note: the node's update is not shown: ${explainError(error).message}\n`);
     return undefined;
   }
 }

@@ -24,6 +24,6 @@ export async function readPhased(session: Session, namespace: string): Promise<F
 /** Objects that may not be read are named in a warning and left out. */
 export async function gatherPhased(session: Session): Promise<readonly GatheredRollout[]> {
   const { phased, unread } = await readPhased(session, session.namespace);
-  if (unread !== undefined) session.io.warn(`note: PhasedRollouts are left out: ${unread}\n`);
+  if (unread !== undefined) session.io.warn(`note: PhasedRollouts are not shown: ${unread}\n`);
   return phased;
 }

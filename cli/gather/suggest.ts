@@ -43,7 +43,7 @@ export async function missingNamespace(session: Session): Promise<CliError | und
 export function findOnly<T>(found: readonly T[], namespaceOf: (one: T) => string, what: string): T | undefined {
   if (found.length <= 1) return found[0];
   const places = found.map(namespaceOf).join(", ");
-  throw new CliError(`${what} is in several namespaces: ${places}`, { hint: "say one with -n" });
+  throw new CliError(`${what} is in several namespaces: ${places}`, { hint: "choose one with -n" });
 }
 
 /** `did you mean …?`, or the existing names. `what` is their plural. */

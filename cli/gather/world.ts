@@ -12,7 +12,7 @@ import type { Settings } from "./settings.ts";
 type Reader = Pick<Session, "cluster" | "clock" | "settings" | "io">;
 
 const describeAssumed = ({ zoneTracker, assumed }: Settings): string =>
-  `note: zone tracker ${zoneTracker} is assumed, the default: ${assumed}\n`;
+  `note: assuming the default zone tracker ${zoneTracker}: ${assumed}\n`;
 
 /** Rejects with the error of the API server. A group without zones has a world without zones. */
 export async function gatherScene(ref: Pick<Zone, "namespace" | "group">, reader: Reader): Promise<World & Scene> {

@@ -1,8 +1,8 @@
 /** Answers of `zonewise explain` as text. */
-import type { Explanation } from "../decide/answer.ts";
+import { type Explanation, GO_ON } from "../decide/answer.ts";
 import { formatAge, untilOf } from "./age.ts";
 import type { Display } from "./style.ts";
-import { wrapAfter } from "./table.ts";
+import { layRemedy, wrapAfter } from "./table.ts";
 
 interface Titled {
   readonly kind: string;
@@ -17,7 +17,6 @@ export function renderAnswers({ kind, name, answers }: Titled, display: Display,
   return [`${kind}/${name}\n`, ...answers.map((answer) => renderAnswer(answer, display, now))].join("");
 }
 
-/** Sentences are wrapped, but remedies are not: a terminal copies a command on one line in one piece. */
 function renderAnswer(answer: Explanation, display: Display, now: number): string {
   const { question, allowed, reason, message } = answer;
   const { style } = display;
@@ -31,11 +30,13 @@ function renderAnswer(answer: Explanation, display: Display, now: number): strin
     ["blocks", answer.objects.map((object) => `${object.kind.toLowerCase()}/${object.name}`).join(", ")],
     ["since", answer.since === undefined ? "" : `${formatAge(answer.since, now)} ago (${answer.since})`],
     ["next", untilOf(answer.until, now)],
-    ["helps", answer.remedy],
+    ["fix", answer.remedy],
   ].filter(([, text]) => text !== "");
   const lines = facts.map(([label = "", text = ""]) => {
-    const shown = label === "helps" ? text : wrapAfter(text, INDENT, display);
-    return `    ${label.padEnd(INDENT - 5)} ${shown}\n`;
+    const shown = label === "fix" ? layRemedy(text, INDENT, display) : wrapAfter(text, INDENT, display);
+    return `    ${label.padEnd(INDENT - 5)} ${shown}\n`.replace(/ +\n/, "\n");
   });
-  return `  ${style(answer.answer === undefined || answer.answer === "Blocked" ? "bad" : "waiting", `${question}: ${answer.answer ?? "no"}`)}  ${reason}\n${lines.join("")}`;
+  const verdict = question === GO_ON ? "Blocks its group" : `${question}: ${answer.answer ?? "no"}`;
+  const tone = answer.answer === undefined || answer.answer === "Blocked" ? "bad" : "waiting";
+  return `  ${style(tone, verdict)}  ${reason}\n${lines.join("")}`;
 }

@@ -1,12 +1,15 @@
 /** Prints a result in the user's format, after the warning that the reconciler does not tick. */
 import { dump } from "js-yaml";
 import { isFields } from "../../infra/json.ts";
+import { isCommand } from "../../reconciler/model/remedy.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { listSome } from "../../infra/cut.ts";
 import type { Unprotected } from "../decide/unprotected.ts";
 import type { Io, Session } from "../session.ts";
 import { wrapWords } from "./table.ts";
 
+/** It stands before what may make everything below it untrue. */
+const HEADING = "warning";
 /** A narrower terminal has no room for an indent. */
 const MIN_COLUMNS = 40;
 
@@ -63,17 +66,17 @@ interface BannerLook extends Pick<Io, "style"> {
 }
 
 /**
- * "" if all reconcilers tick. Sentences are broken between words to fit the terminal. The command that helps is one
- * line, which the terminal wraps and copies in one piece, except if it would be cut off.
+ * "" if all reconcilers tick. Sentences are broken between words to fit the terminal. A command is one line, which the
+ * terminal wraps and copies in one piece, except if it would be cut off.
  */
 export const renderNoTicks = (noTicks: readonly NoTick[], look: BannerLook): string =>
   noTicks
     .map(({ state, message, remedy }) => {
       const consequence =
         state === "stopped"
-          ? "nothing is rolled out, scaled or recorded until it ticks again"
+          ? "nothing is rolled out, scaled or recorded until it runs again"
           : "what is recorded may be old";
-      return renderBanner({ heading: "reconciler", sentences: [message, consequence], remedy }, look);
+      return renderBanner({ sentences: [message, consequence], remedy }, look);
     })
     .join("");
 
@@ -81,31 +84,28 @@ export const renderNoTicks = (noTicks: readonly NoTick[], look: BannerLook): str
 export const renderUnprotected = (unprotected: readonly Unprotected[], look: BannerLook): string =>
   unprotected
     .map(({ namespace, budgets, message, isRecorded }) => {
-      const source = isRecorded ? ` (recorded of budget ${listSome(budgets)} in ${namespace})` : "";
+      const source = isRecorded ? ` (recorded for budget ${listSome(budgets)} in ${namespace})` : "";
       const sentences = [`${message}${source}`];
-      return renderBanner({ heading: "webhooks", sentences, remedy: `zonewise -n ${namespace} doctor` }, look);
+      return renderBanner({ sentences, remedy: `zonewise -n ${namespace} doctor` }, look);
     })
     .join("");
 
 interface Banner {
-  readonly heading: string;
   readonly sentences: readonly string[];
   readonly remedy: string;
 }
 
-function renderBanner(
-  { heading, sentences, remedy }: Banner,
-  { style, columns = Infinity, isCut = false }: BannerLook,
-): string {
-  const indent = " ".repeat(columns < MIN_COLUMNS ? 0 : heading.length + 2);
+function renderBanner({ sentences, remedy }: Banner, { style, columns = Infinity, isCut = false }: BannerLook): string {
+  const indent = " ".repeat(columns < MIN_COLUMNS ? 0 : HEADING.length + 2);
   const most = columns - indent.length;
   const wrap = (text: string): string =>
     wrapWords(text, most)
       .flatMap((line) => (isCut ? splitEvery(line, most) : line))
       .join(`\n${indent}`);
-  const helps = `helps: ${remedy}`;
-  const lines = [...sentences.map(wrap), isCut ? wrap(helps) : helps].join(`\n${indent}`);
-  return `${style("bad", heading)}${indent === "" ? "\n" : "  "}${lines}\n\n`;
+  const lines = [...sentences, "fix:", ...remedy.split("\n")].map((line) =>
+    isCommand(line) && !isCut ? line : wrap(line),
+  );
+  return `${style("bad", HEADING)}${indent === "" ? "\n" : "  "}${lines.join(`\n${indent}`)}\n\n`;
 }
 
 const splitEvery = (text: string, most: number): string[] =>

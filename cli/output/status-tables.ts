@@ -138,7 +138,7 @@ function describeWindows(state: GroupState, now: number): string[] {
   );
   return zones.flatMap(({ name, window }) => {
     const closed = told.has(name) ? undefined : findClosedWindow(window, now);
-    return closed ? [`${name} keeps its pods that serve: ${closed.message}`] : [];
+    return closed ? [`no pod of ${name} that serves is replaced: ${closed.message}`] : [];
   });
 }
 

@@ -1,4 +1,5 @@
 /** Tables as kubectl prints them: headings in capitals, columns two blanks apart. */
+import { isCommand } from "../../reconciler/model/remedy.ts";
 import { plain, type Display, type Tone } from "./style.ts";
 
 /** A cell: its text, or with a tone. */
@@ -137,6 +138,18 @@ const rankOf = (column: Column | undefined): number => column?.rank ?? 0;
  */
 export const wrapAfter = (text: string, indent: number, { width }: Display): string =>
   wrapWords(text, (width?.() ?? Infinity) - indent).join(`\n${" ".repeat(indent)}`);
+
+/**
+ * A remedy with `indent` blanks before each further line. Its sentences are wrapped, but its commands are not: a terminal
+ * copies a command on one line in one piece.
+ */
+export function layRemedy(remedy: string, indent: number, display: Display): string {
+  const lines = remedy.split("\n").map((line, i) => {
+    if (!isCommand(line)) return wrapAfter(line, indent, display);
+    return i === 0 ? `\n${" ".repeat(indent)}${line}` : `${GAP}${line}`;
+  });
+  return lines.join(`\n${" ".repeat(indent)}`);
+}
 
 /**
  * The text in lines of at most `most` characters, broken between words, each with the indent of the first; a longer

@@ -18,8 +18,6 @@ import type {
   V1SelfSubjectAccessReview,
   V1StatefulSet,
   V1TokenReview,
-  V1ValidatingAdmissionPolicy,
-  V1ValidatingAdmissionPolicyBinding,
   V1ValidatingWebhookConfiguration,
 } from "@kubernetes/client-node";
 import { createPodListDecoder } from "./pod-protobuf.ts";
@@ -139,20 +137,6 @@ export const validatingWebhooks: Resource<WebhookConfiguration> = {
 export const mutatingWebhooks: Resource<WebhookConfiguration> = {
   ...admission,
   plural: "mutatingwebhookconfigurations",
-};
-/** The fields that are read. */
-export interface ValidatingPolicy {
-  readonly metadata?: ObjectMeta;
-  readonly spec?: Pick<Json<V1ValidatingAdmissionPolicy>["spec"] & object, "matchConstraints">;
-}
-export interface ValidatingPolicyBinding {
-  readonly metadata?: ObjectMeta;
-  readonly spec?: Pick<Json<V1ValidatingAdmissionPolicyBinding>["spec"] & object, "policyName" | "validationActions">;
-}
-export const validatingPolicies: Resource<ValidatingPolicy> = { ...admission, plural: "validatingadmissionpolicies" };
-export const validatingPolicyBindings: Resource<ValidatingPolicyBinding> = {
-  ...admission,
-  plural: "validatingadmissionpolicybindings",
 };
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
 export const definitions: Resource<Definition> = {

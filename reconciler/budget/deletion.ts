@@ -68,7 +68,7 @@ const byHand: ByPod = ({ pod }) =>
   pod.metadata?.annotations?.[ANNOTATIONS.deleteByHand] === "true" ? "ByHand" : undefined;
 
 /** The rules about the pod alone. */
-export const podNotAsked = firstOf<[Pick<Deletion, "pod">], NotAsked>([inGroup, ofStatefulSet, stillThere, byHand]);
+const podNotAsked = firstOf<[Pick<Deletion, "pod">], NotAsked>([inGroup, ofStatefulSet, stillThere, byHand]);
 
 /** The first rule that lets the deletion pass unasked; undefined if the budget decides. */
 export const whyNotAsked = firstOf<[Deletion], NotAsked>([podNotAsked, byController, byKubelet, byReconciler]);

@@ -13,6 +13,7 @@
 import { fieldsOf } from "../../infra/json.ts";
 import { listSome } from "../../infra/cut.ts";
 import type { LabelSelector } from "../model/label-selector.ts";
+import { either, how, kubectl } from "../model/remedy.ts";
 
 /** The paths of the eviction webhook. */
 export const EVICTION_PATHS: readonly string[] = [
@@ -64,7 +65,10 @@ export interface Guard {
   readonly notTried?: true;
 }
 
-const APPLY = "docs/start/install.md: kubectl apply -k infra/manifests/webhooks (or complete, with your namespace)";
+const APPLY = how(
+  "install them, with your namespace (docs/start/install.md)",
+  "kubectl apply -k infra/manifests/webhooks",
+);
 
 /** Where nothing is registered, nobody needs to ask. */
 export const isUnregistered = ({ hooks }: Registered): boolean => hooks?.length === 0;
@@ -108,7 +112,7 @@ function unseen(namespace: string, { hooks = [], unread }: Registered, why: stri
   return {
     reason: "NotSeen",
     message: `${who} was not seen to answer for evictions in ${namespace}: ${why}`,
-    remedy: "as one who may list webhook configurations and create pods/eviction: zonewise doctor",
+    remedy: how("as a user who may list webhook configurations and create pods/eviction", "zonewise doctor"),
   };
 }
 
@@ -136,9 +140,18 @@ const OURS = "rollout-operator";
 
 function cureCall(why: string, service: string): string {
   const [home = "", name = ""] = service.split("/");
-  const look = `kubectl -n ${home} get deployments,pods,endpointslices`;
+  const look = kubectl({ namespace: home }, "get deployments,pods,endpointslices");
   if (/x509|caBundle|certificate/.test(why))
-    return `apply the webhooks again, and the reconciler gives them the CA: ${APPLY}; docs/operate/certificates.md, In trouble`;
-  if (name !== OURS) return `see what serves ${name}: ${look}; remove the configuration if nothing is to`;
-  return `see why no pod of the functions is ready: ${look}; if they were scaled to none: kubectl -n ${home} scale deployment zonewise-functions --replicas=2`;
+    return how(
+      "apply the webhooks again; the reconciler gives them the CA (docs/operate/certificates.md, In trouble)",
+      "kubectl apply -k infra/manifests/webhooks",
+    );
+  if (name !== OURS) return how(`see what serves ${name}, and remove the configuration if nothing should`, look);
+  return either(
+    how("see why no pod of the functions is ready", look),
+    how(
+      "if they were scaled to 0, start them",
+      kubectl({ namespace: home }, "scale deployment zonewise-functions --replicas=2"),
+    ),
+  );
 }

@@ -188,12 +188,12 @@ function nextAt(gate: Gate, stage: Stage): number | undefined {
 
 function describeCheck(check: NamedCheck, result: NamedResult | undefined): string {
   const { name, successThreshold } = check;
-  if (!result) return `${name} was not asked yet`;
+  if (!result) return `check "${name}" has not run yet`;
   const { streak, lastVerdict, message, sample } = result;
-  if (lastVerdict === "Error") return `${name} could not be asked (${message ?? "no answer"})`;
+  if (lastVerdict === "Error") return `check "${name}" has no answer${message === undefined ? "" : ` (${message})`}`;
   const answer = sample === undefined ? "no data" : sample;
-  if (hasFailed(check, streak)) return `${name} has failed ${streak.failures} times in a row (${answer})`;
-  if (lastVerdict === "Failure") return `${name} fails (${answer})`;
+  if (hasFailed(check, streak)) return `check "${name}" has failed ${streak.failures} times in a row (${answer})`;
+  if (lastVerdict === "Failure") return `check "${name}" fails (${answer})`;
   const compared = check.baseline && sample !== undefined ? ` (${sample})` : "";
-  return `${name} has ${Math.min(streak.successes, successThreshold)} of ${successThreshold} successes in a row${compared}`;
+  return `check "${name}": ${Math.min(streak.successes, successThreshold)} of ${successThreshold} consecutive passes${compared}`;
 }

@@ -37,7 +37,7 @@ export function describeOpen(gate: Gate, record: GateRecord | undefined): Unstam
       reason: record?.settledAt === undefined ? "NotAsked" : "Settled",
       message: "",
     };
-  const observed = gate.mode === "Observe" ? " (observed only: nothing is held)" : "";
+  const observed = gate.mode === "Observe" ? " (it only observes: nothing waits)" : "";
   const message = `${describePlace(stage)}: ${describeStage(gate, stage, record)}${observed}`;
   if (isOpen(stage)) return { type: "Open", status: "True", reason: stage.state, message };
   return { type: "Open", status: "False", reason: reasonOf(gate, stage), message };
@@ -110,7 +110,7 @@ export function findInAnswers(tried: readonly TriedExpression[]): ExpressionFind
   const errors: string[] = [];
   const open: string[] = [];
   for (const { name, which, answer } of tried) {
-    if (answer === undefined) open.push(`check ${name}: it was not asked yet`);
+    if (answer === undefined) open.push(`check "${name}" has not run yet`);
     else if (answer.kind === "Error")
       (REFUSALS.has(answer.code) ? errors : open).push(`check ${name}: ${answer.code}: ${which}${answer.message}`);
   }
@@ -159,7 +159,7 @@ export function bypassesSeen(
         },
       ];
     if (!findBypass(bypasses, regarding, now)) return [];
-    const message = `${one.zone} may begin without its gates ${describeBypass(one)}; all other rules hold`;
+    const message = `${one.zone} may begin without its gates ${describeBypass(one)}; all other rules still apply`;
     return [{ ...change, ...BYPASSED, message }];
   });
 }

@@ -212,7 +212,7 @@ function judgeClosed(rollout: RolloutWindow, now: number): ClosedWindow | undefi
     ? {
         reason: "WindowClosed",
         until,
-        message: `a freeze lasts until ${formatTimestamp(frozen.to)}, and the rollout goes on at ${at}`,
+        message: `a freeze lasts until ${formatTimestamp(frozen.to)}, and the rollout continues at ${at}`,
       }
     : { reason: "WindowClosed", until, message: `${named} is closed, and opens at ${at}` };
 }

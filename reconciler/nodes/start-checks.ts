@@ -84,13 +84,13 @@ export function whyChecksHold(
 function describe(check: NamedCheck, results: readonly NamedResult[]): Omit<Skip, "node"> {
   const { name, successThreshold } = check;
   const { lastVerdict, sample = "no data", message } = results.find((result) => result.name === name) ?? {};
-  if (lastVerdict === "Failure") return { reason: "CheckFailing", message: `check ${name} fails: ${sample}` };
+  if (lastVerdict === "Failure") return { reason: "CheckFailing", message: `check "${name}" fails: ${sample}` };
   // Versions that stored no message had errors for partial data only.
   if (lastVerdict === "Error")
-    return { reason: "CheckUnreachable", message: `check ${name} has no answer: ${message ?? "partial data"}` };
+    return { reason: "CheckUnreachable", message: `check "${name}" has no answer: ${message ?? "partial data"}` };
   const { successes } = streakOf(check, results);
   return {
     reason: "CheckPending",
-    message: `check ${name} has succeeded ${successes} of ${successThreshold} times in a row`,
+    message: `check "${name}": ${successes} of ${successThreshold} consecutive passes`,
   };
 }

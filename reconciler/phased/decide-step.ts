@@ -222,7 +222,7 @@ function describeChecks({ check }: PhasedRollout, step: RollingPodStatus): strin
   const { lastError, lastSample, consecutiveFailedChecks: bad } = step;
   if (lastError !== undefined) return `Prometheus does not answer (${lastError})`;
   if (bad > 0) return `the last check has failed (${lastSample ?? "no data"})`;
-  return `the check has not had ${check.successThreshold} good answers in a row`;
+  return `the check has not passed ${check.successThreshold} times in a row`;
 }
 
 /** Milliseconds since the epoch; none without a limit, and while a user has paused. */

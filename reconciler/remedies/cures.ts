@@ -1,11 +1,14 @@
 /** Cures for pods that are not ready: the best first, with real names; none touches a healthy pod. Pure. */
-import { isReady } from "../model/health.ts";
-import type { Pod } from "../model/pod.ts";
-import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import type { StoredBudget } from "../budget/scope.ts";
-import { matchesLabels } from "../budget/zpdb.ts";
 import { LABELS } from "../model/annotations.ts";
+import { isReady } from "../model/health.ts";
 import { listSome } from "../../infra/cut.ts";
+import { ownerNameOf } from "../model/order.ts";
+import { NAMED, OUTSIDE, REPLACED } from "../model/orphans.ts";
+import type { Pod } from "../model/pod.ts";
+import { STRANGERS } from "../model/readiness.ts";
+import { either, how, kubectl, zonewise } from "../model/remedy.ts";
+import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 
 /** The subject of a remedy: the objects that block, and the group as it is. */
 export interface RuleContext {
@@ -21,14 +24,6 @@ export interface RuleContext {
   readonly budgets?: readonly Pick<StoredBudget, "ref" | "matchLabels">[];
 }
 
-export const kubectl = ({ namespace }: Pick<RuleContext, "namespace">, command: string): string =>
-  `kubectl -n ${namespace} ${command}`;
-/** The command that deletes all budgets except the one that selects everything that they all select. */
-export const keepBudget = (at: Pick<RuleContext, "namespace">, kept: string, names: readonly string[]): string =>
-  `keep one, such as ${kept}: ${kubectl(at, `delete zpdb ${names.filter((name) => name !== kept).join(" ")}`)}`;
-export const zonewise = ({ namespace }: Pick<RuleContext, "namespace">, command: string): string =>
-  `zonewise -n ${namespace} ${command}`;
-
 /**
  * The command that gives a zone replicas. A zone that takes its replicas from elsewhere does not keep those of a
  * command.
@@ -36,7 +31,7 @@ export const zonewise = ({ namespace }: Pick<RuleContext, "namespace">, command:
 export function growZone(zone: Zone, replicas: number): string {
   const { leader, mirror } = zone.scaling;
   if (leader !== undefined) return kubectl(zone, `scale statefulset ${leader} --replicas=${replicas}`);
-  if (mirror) return `give ${mirror.kind} ${mirror.name} more than 0 replicas: ${kubectl(zone, "get hpa")}`;
+  if (mirror) return how(`give ${mirror.kind} ${mirror.name} more than 0 replicas`, kubectl(zone, "get hpa"));
   return kubectl(zone, `scale statefulset ${zone.name} --replicas=${replicas}`);
 }
 
@@ -101,26 +96,41 @@ function cureTemplate(context: RuleContext, ill: readonly Ill[]): string {
   const all = ill.every(({ zone }) => isZoneRecorded(zone))
     ? zoneNames(ill)
     : context.zones.map(({ name }) => name).join(" ");
-  const fix = `fix the template: ${kubectl(context, `edit statefulset ${all}`)}`;
+  const fix = how("fix the template", kubectl(context, `edit statefulset ${all}`));
   // Undo leaves zones that have finished as they are.
   if (ill.every(({ zone }) => isZoneRecorded(zone))) return fix;
-  return `take back the zones under way: ${zonewise(context, `undo ${context.group}`)}; or ${fix}`;
+  return either(how("undo the rollout in the zones under way", zonewise(context, `undo ${context.group}`)), fix);
 }
 
 /** In the order in which they are proposed. */
 const CURES: Readonly<Record<Exclude<Cause, "unknown">, Cure>> = {
   pod: (context, ill) =>
-    `delete the broken pod, its controller creates it again: ${kubectl(context, `delete pod ${podNames(ill)}`)}`,
+    how(
+      ill.length > 1
+        ? "delete the pods; their StatefulSet recreates them"
+        : "delete the pod; its StatefulSet recreates it",
+      kubectl(context, `delete pod ${podNames(ill)}`),
+    ),
   template: cureTemplate,
-  outdated: (_context, ill) => `wait: ${podNames(ill)} of an earlier template serves nothing, and is replaced next`,
+  outdated: (_context, ill) =>
+    `wait: ${podNames(ill)} has an earlier template and does not serve, so it is replaced next`,
   room: (context, ill) =>
-    `no node takes ${podNames(ill)}, see why: ${kubectl(context, `describe pod ${podNames(ill)}`)}; make room, or bring back the volume that is missing`,
+    how(
+      `no node has room for ${podNames(ill)}, or a volume is missing; see why`,
+      kubectl(context, `describe pod ${podNames(ill)}`),
+    ),
   starting: (context, ill) =>
-    `wait for ${podNames(ill)}; if it does not become ready, delete it, its controller creates it again: ${kubectl(context, `delete pod ${podNames(ill)}`)}`,
+    how(
+      `wait for ${podNames(ill)}; if it does not become ready, delete it, and its StatefulSet recreates it`,
+      kubectl(context, `delete pod ${podNames(ill)}`),
+    ),
   startingAnew: (context, ill) =>
     `wait for ${podNames(ill)}; if it does not become ready, ${cureTemplate(context, ill)}`,
   terminating: (context, ill) =>
-    `wait until ${podNames(ill)} is gone; if it lasts, see which finalizer or lost node holds it: ${kubectl(context, `get pod ${podNames(ill)} -o yaml`)}`,
+    how(
+      `wait until ${podNames(ill)} is gone; if that takes long, see which finalizer or lost node keeps it`,
+      kubectl(context, `get pod ${podNames(ill)} -o yaml`),
+    ),
 };
 
 /** Pods that their controller does not make: a full quota, or an admission that refuses them. */
@@ -130,7 +140,8 @@ function cureMissing(context: RuleContext): string[] {
   if (!short) return [];
   const { name, pods, replicas } = short;
   return [
-    `${name} has ${pods.length} of ${replicas} pods, see why: ${kubectl(context, `describe statefulset ${name}`)}; free the quota if it is full: ${kubectl(context, "describe resourcequota")}`,
+    how(`${name} has ${pods.length} of ${replicas} pods; see why`, kubectl(context, `describe statefulset ${name}`)),
+    how("if a quota is full, free it", kubectl(context, "describe resourcequota")),
   ];
 }
 
@@ -146,70 +157,34 @@ export function curePods(context: RuleContext, otherwise = "wait for the pods"):
   const all = [...cures, ...cureMissing(context)];
   const pods = ill.length > 0 ? ill.map(({ pod }) => pod.name) : named("Pod")(context);
   const look = kubectl(context, pods.length > 0 ? `describe pod ${pods.join(" ")}` : "get pods");
-  return [...(all.length > 0 ? all : [otherwise]), `look: ${look}`].join("; or ");
+  const isShown = all.some((one) => one.split("\n").includes(look));
+  return either(...(all.length > 0 ? all : [otherwise]), isShown ? "" : how("look", look));
 }
 
 /** `db-zone-a-0, db-zone-b-0` */
 export const listNames = (names: readonly string[]): string => listSome(names);
 
-interface Misfit {
-  readonly name: string;
-  /** Undefined for a StatefulSet in no group. */
-  readonly zone: ZoneWithPods | undefined;
-  readonly budget: string;
-  /** The labels that the budget selects by and the StatefulSet does not have. */
-  readonly lacking: readonly (readonly [key: string, value: string])[];
-}
-
-/** The StatefulSets whose pods a named budget selects, but not the StatefulSets themselves. */
-function findMisfits(context: RuleContext): Misfit[] {
-  const names = new Set(named("ZoneAwarePodDisruptionBudget")(context));
-  const [, stranger = ""] = /unable to find StatefulSet (\S+) by name/.exec(context.message) ?? [];
-  return (context.budgets ?? []).flatMap(({ ref, matchLabels = {} }): Misfit[] => {
-    if (!names.has(ref.name)) return [];
-    const pairs = Object.entries(matchLabels);
-    const among = context.zones.filter(
-      ({ labels, pods }) =>
-        !matchesLabels(matchLabels, labels) && pods.some((pod) => matchesLabels(matchLabels, pod.labels)),
+/** Pods whose StatefulSet is gone, or is none of their group's. */
+export function cureOrphans(context: RuleContext): string {
+  if (context.message.includes(STRANGERS)) {
+    const left = named("Pod")(context).join(" ");
+    return either(
+      how(
+        "delete the pods that were left behind, one after the other; the StatefulSet then creates its own",
+        kubectl(context, `delete pod ${left}`),
+      ),
+      "create the StatefulSet again with a selector that matches them",
     );
-    const found = among.map((zone) => {
-      const lacking = pairs.filter(([key, value]) => zone.labels[key] !== value);
-      return { name: zone.name, zone, budget: ref.name, lacking };
-    });
-    const isUnknown = stranger !== "" && context.zones.every(({ name }) => name !== stranger);
-    return [...found, ...(isUnknown ? [{ name: stranger, zone: undefined, budget: ref.name, lacking: pairs }] : [])];
-  });
-}
-
-/**
- * Undefined if all budgets select StatefulSets and their pods alike. A StatefulSet that is alone in its group has a
- * mistyped label. If it has other zones, its own label is right, and its pods have the labels of another group.
- */
-export function cureLabels(context: RuleContext): string | undefined {
-  const cures = findMisfits(context).map((misfit) => {
-    const { name, zone, lacking, budget } = misfit;
-    const hasGroup = context.zones.length > 1 && lacking.some(([key]) => key === LABELS.rolloutGroup);
-    if (zone && hasGroup) return curePodLabels(zone, misfit);
-    const pairs = lacking.map((pair) => pair.join("=")).join(" ");
-    return `give ${name} the labels that budget ${budget} selects: ${kubectl(context, `label --overwrite statefulset ${name} ${pairs}`)}`;
-  });
-  return cures.length > 0 ? cures.join("; and ") : undefined;
-}
-
-/** The pods of a zone have labels of another group, which its budget selects: they get those of their StatefulSet. */
-export function curePodLabels(
-  zone: Pick<ZoneWithPods, "namespace" | "name" | "labels" | "selector">,
-  { lacking, budget }: Pick<Misfit, "lacking" | "budget">,
-): string {
-  const { name, labels, selector } = zone;
-  const why = `pods of ${name} have labels of another group, which budget ${budget} selects`;
-  const own = labels[LABELS.rolloutGroup];
-  // A pod that its StatefulSet no longer selects becomes an orphan. A Service may still select it by other labels.
-  const isBound = selector.split(",").some((term) => term.includes(LABELS.rolloutGroup));
-  if (isBound || own === undefined || lacking.some(([key]) => key !== LABELS.rolloutGroup))
-    return `${why}: ${kubectl(zone, `edit zpdb ${budget}`)}`;
-  const patch = JSON.stringify({ spec: { template: { metadata: { labels: { [LABELS.rolloutGroup]: own } } } } });
-  const pods = `label --overwrite pods -l '${selector}' ${LABELS.rolloutGroup}=${own}`;
-  const set = `patch statefulset ${name} --type=merge -p '${patch}'`;
-  return `${why}; give them its own, also in the template, which replaces them in turn: ${kubectl(zone, pods)} && ${kubectl(zone, set)}`;
+  }
+  if (context.message.includes(NAMED)) return curePods({ ...context, objects: context.objects.slice(1) });
+  const names = [...new Set(named("Pod")(context).map(ownerNameOf))].join(" ");
+  const relabel = kubectl(context, `label --overwrite statefulset ${names} ${LABELS.rolloutGroup}=${context.group}`);
+  if (context.message.includes(OUTSIDE)) return how("take it back into the group", relabel);
+  const list = kubectl(context, `get pods -l ${LABELS.rolloutGroup}=${context.group}`);
+  if (context.message.includes(REPLACED))
+    return how(`delete the pods that StatefulSet ${names} should not have, or create it again as it was`, list);
+  return either(
+    `create StatefulSet ${names} again as it was; it adopts its pods and creates the missing ones`,
+    how("if the zone should go, delete all of its pods", list),
+  );
 }

@@ -8,7 +8,7 @@ import { wouldCycle } from "../model/leaders.ts";
 import { listSome } from "../../infra/cut.ts";
 import { groupBy } from "../model/order.ts";
 import { groupKey, type Zone } from "../model/zone.ts";
-import { kubectl } from "./cures.ts";
+import { either, how, kubectl } from "../model/remedy.ts";
 
 const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
@@ -61,7 +61,7 @@ export function cureLeader(zone: Zone, { own, all }: Surroundings): string {
 
 /** No cure moves a zone out of a group with other zones, except into a larger one. */
 function joinLeader(zone: Zone, leader: Zone, { own, all }: Surroundings & { readonly all: readonly Zone[] }): string {
-  if (!isGrouped(leader)) return `if it belongs to group ${zone.group}: ${labelGroup(leader, zone.group)}`;
+  if (!isGrouped(leader)) return how(`if it belongs to group ${zone.group}`, labelGroup(leader, zone.group));
   const meant = findMeantGroups(all);
   for (const one of [zone, leader]) {
     const group = meant.get(one.uid);
@@ -87,9 +87,9 @@ function nameLeader(zone: Zone, own: readonly Zone[], isGone: boolean): string {
   const [near] = findNear(leader, possible);
   if (near !== undefined) return set(`=${near}`);
   const [first] = possible;
-  return [
-    ...(isGone ? [] : [`see where it is: ${kubectl(zone, `get statefulset ${leader} --show-labels`)}`]),
-    ...(first === undefined ? [] : [`name one of ${listSome(possible)}: ${set(`=${first}`)}`]),
-    `if it is to follow nobody: ${set("-")}`,
-  ].join("; or ");
+  return either(
+    isGone ? "" : how("see where it is", kubectl(zone, `get statefulset ${leader} --show-labels`)),
+    first === undefined ? "" : how(`name one of ${listSome(possible)}`, set(`=${first}`)),
+    how("if it should follow no zone", set("-")),
+  );
 }

@@ -5,6 +5,7 @@
 import { shortDuration } from "../../infra/duration.ts";
 import { firstOf } from "../../infra/rules.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
+import { either, how, kubectl } from "../model/remedy.ts";
 import {
   type Installation,
   type JobFacts,
@@ -43,9 +44,11 @@ export function judgeTicking(facts: TickingFacts): NoTick | undefined {
 function describeLastTick(facts: TickingFacts): string {
   const since = facts.lease?.lastTick;
   const at = parseTimestamp(since ?? "");
-  if (at === undefined) return "no tick is recorded";
+  if (at === undefined) return "no run of the reconciler is recorded";
   const age = shortDuration(Math.max(0, facts.now - at));
-  return isTicking(facts) ? `last tick ${age} ago` : `no tick since ${since} (${age} ago)`;
+  return isTicking(facts)
+    ? `the reconciler last ran ${age} ago`
+    : `the reconciler has not run since ${since} (${age} ago)`;
 }
 
 /** If no part of an installation is found, it may still be in a place that was not searched. */
@@ -116,23 +119,21 @@ const findCause = firstOf<[TickingFacts], Cause>([
 function suspended(facts: TickingFacts): Cause | undefined {
   const { cronJob, installation, lease, original, served } = facts;
   if (!cronJob?.suspended || (lease?.isLive && !isEnding(facts))) return undefined;
-  const rest = lease?.isLive ? ": the run under way ends within a minute, and none follows" : "";
+  const rest = lease?.isLive ? ": the current run ends within a minute, and no other follows" : "";
   const why = `CronJob ${nameOf(installation)} is suspended${rest}`;
   // Two reconcilers would take pods of two zones.
   if (original)
     return {
       reason: "Suspended",
-      why: `${why}, and the original (Deployment ${served}/${ORIGINAL}) serves the namespace: both must not run at once`,
-      remedy: "docs/migrate/rollout-operator.md has the steps, the resumption of the CronJob among them",
+      why: `${why}, and rollout-operator (Deployment ${served}/${ORIGINAL}) serves the namespace: never run both at once`,
+      remedy: "follow docs/migrate/rollout-operator.md: one of its steps resumes the CronJob",
     };
   const resume = kubectl(installation, `patch cronjob ${installation.cronJob} -p '{"spec":{"suspend":false}}'`);
   const isKnown = original !== undefined;
   return {
     reason: "Suspended",
     why,
-    remedy: isKnown
-      ? resume
-      : `unless rollout-operator serves the namespace (docs/migrate/rollout-operator.md): ${resume}`,
+    remedy: isKnown ? resume : how("unless rollout-operator serves the namespace (docs/migrate/rollout-operator.md)", resume),
   };
 }
 
@@ -158,12 +159,18 @@ function held({ lease, installation, pods }: TickingFacts): Cause {
   const isOurs = pods.some(({ name }) => name === pod);
   return {
     reason: "LeaseHeld",
-    why: `Lease ${installation.namespace}/${installation.lease} is held by ${holder}${heldSince === undefined ? "" : ` since ${heldSince}`}, which renews it and ends no tick`,
+    why: `Lease ${installation.namespace}/${installation.lease} is held by ${holder}${heldSince === undefined ? "" : ` since ${heldSince}`}, which renews it but finishes no tick`,
     remedy: !POD_NAME.test(pod)
       ? kubectl(installation, `get lease ${installation.lease} -o yaml`)
       : isOurs
-        ? `see what it does: ${logs}; if it hangs, end it, and the next run takes over: ${kubectl(installation, `delete pod ${pod}`)}`
-        : `see what that process does, and end it if it hangs: kubectl get pods -A --field-selector=metadata.name=${pod}; ${logs}`,
+        ? either(
+            how("see what it does", logs),
+            how("if it hangs, end it: the next run takes over", kubectl(installation, `delete pod ${pod}`)),
+          )
+        : either(
+            how("see what that process does", logs),
+            how("find it, and end it if it hangs", `kubectl get pods -A --field-selector=metadata.name=${pod}`),
+          ),
   };
 }
 
@@ -171,8 +178,8 @@ function notInstalled({ lease, cronJob, installation, served }: TickingFacts): C
   if (lease || cronJob) return undefined;
   return {
     reason: "NotInstalled",
-    why: `no reconciler serves namespace ${served}: there is neither a CronJob ${installation.cronJob} nor a Lease ${installation.lease} of it`,
-    remedy: "docs/start/install.md says how to install it",
+    why: `no reconciler serves namespace ${served}: it has no CronJob ${installation.cronJob} and no Lease ${installation.lease}`,
+    remedy: "install it: docs/start/install.md",
   };
 }
 
@@ -196,7 +203,7 @@ function jobFailing({ jobs, pods, installation }: TickingFacts): Cause | undefin
   const failure = pods.find((pod) => pod.job === last.name && pod.failure !== undefined)?.failure;
   return {
     reason: "JobFailing",
-    why: `Job ${last.name} has failed: ${failure ?? (last.message || "it does not say why")}`,
+    why: `Job ${last.name} has failed: ${failure ?? (last.message || "no reason is given")}`,
     remedy: kubectl(installation, `logs job/${last.name} --tail=20`),
   };
 }
@@ -217,7 +224,7 @@ function noJob({ cronJob, installation, now, unread }: TickingFacts): Cause | un
   if (!cronJob || unread.length > 0 || (at !== undefined && now - at <= NO_TICK_MS)) return undefined;
   return {
     reason: "NoJob",
-    why: `CronJob ${nameOf(installation)} has created no Job since ${cronJob.lastJobAt ?? "it is there"}: does kube-controller-manager run? If it was resumed just now, the next run begins within a minute`,
+    why: `CronJob ${nameOf(installation)} has created no Job since ${cronJob.lastJobAt ?? "it was created"}: kube-controller-manager may not be running. If it was resumed just now, the next run starts within a minute`,
     remedy: kubectl(installation, `describe cronjob ${installation.cronJob}`),
   };
 }
@@ -226,14 +233,13 @@ function notExplained({ installation, cronJob, unread }: TickingFacts): Cause {
   const facts = [
     ...(cronJob || unread.length > 0 ? [] : [`there is no CronJob ${nameOf(installation)}`]),
     ...unread,
-    "Lease and Jobs do not say why",
+    "the Lease and the Jobs show no reason",
   ];
   return {
     reason: "NotExplained",
-    why: unread.length > 0 ? `why is not known: ${unread.join("; ")}` : facts.join(", and "),
+    why: unread.length > 0 ? `the cause is unknown: ${unread.join("; ")}` : facts.join(", and "),
     remedy: kubectl(installation, `get cronjobs,jobs,pods -l app.kubernetes.io/name=${installation.cronJob}`),
   };
 }
 
 const nameOf = ({ namespace, cronJob }: Installation): string => `${namespace}/${cronJob}`;
-const kubectl = ({ namespace }: Installation, command: string): string => `kubectl -n ${namespace} ${command}`;

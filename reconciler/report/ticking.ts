@@ -122,6 +122,6 @@ export const ORIGINAL = "rollout-operator";
 export const notKnown = (installation: Pick<Installation, "namespace" | "lease">, why: string): NoTick => ({
   state: "unknown",
   reason: "NotKnown",
-  message: `whether the reconciler ticks is not known: ${why}`,
+  message: `it is unknown whether the reconciler runs: ${why}`,
   remedy: `kubectl -n ${installation.namespace} get lease ${installation.lease}`,
 });

@@ -72,7 +72,7 @@ export const idlePods: ZoneRule = (zone, group) => {
     zone,
     pods,
     serveNothing: true,
-    message: `replacing pods that serve nothing: ${list}`,
+    message: `replacing pods that do not serve: ${list}`,
   };
 };
 
@@ -161,7 +161,7 @@ export function isGoingBack(zone: ZoneWithPods): boolean {
 
 const podsReady: ZoneRule = (zone, { zones }) => {
   if (isHealthy(zone)) return undefined;
-  const message = `${describeUnavailable(zone)}; ${zone.name} is to be ready before the next step`;
+  const message = `${describeUnavailable(zone)}; ${zone.name} must be ready before the next step`;
   const { strangers = [] } = zone;
   // Pods that hold the names of its own do not go by themselves.
   const reason = strangers.length > 0 ? "ZoneOrphaned" : "ZoneNotReady";

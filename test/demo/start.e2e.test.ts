@@ -78,9 +78,10 @@ describe("npm start", { concurrency: true, timeout: 300_000 }, () => {
     );
     assert.match(output, /^Scaled 3 zones to 5 replicas in \d+\.\d s$/m);
     const gated = output.slice(output.indexOf("under a gate"));
-    const [held = -1, b = -1] = [/waits for gate error-rate: errors fails/, /ingester-zone-b-\d: terminating/].map(
-      (line) => gated.search(line),
-    );
+    const [held = -1, b = -1] = [
+      /waits for gate error-rate: check "errors" fails/,
+      /ingester-zone-b-\d: terminating/,
+    ].map((line) => gated.search(line));
     assert.ok(gated.search(/ingester-zone-a-\d: terminating/) < held && held < b, gated);
     assert.match(gated, /^Rolled out 3 zones .*: 15 pods replaced in /m);
     assert.match(gated, /^The gate asked Prometheus \d+ times; 2 answers reported errors\.$/m);

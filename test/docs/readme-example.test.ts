@@ -65,7 +65,7 @@ it("the README's example blocks a rollout, and its last lines cure it", { timeou
     await tick(3);
   }
   const [explained, done] = answers;
-  assert.match(explained?.text ?? "", /^1 [^]* helps .*kubectl -n default delete pod ingester-zone-b-1/);
+  assert.match(explained?.text ?? "", /^1 [^]* fix .*\n +kubectl -n default delete pod ingester-zone-b-1/);
   assert.deepEqual(explained?.images, ["app:2", "app:2", "app:2"]);
   assert.match(done?.text ?? "", /^0 .*all zones are updated and ready\n$/s);
   assert.deepEqual(done?.images, ["app:1", "app:1", "app:1"]);

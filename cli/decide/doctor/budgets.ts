@@ -6,19 +6,10 @@ import { nameOfGroup } from "../../../reconciler/group-status/name.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
 import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { listSome } from "../../../infra/cut.ts";
-import { groupBy } from "../../../reconciler/model/order.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
-import { curePodLabels, keepBudget, kubectl } from "../../../reconciler/remedies/cures.ts";
-import { type Check, edit, label, row } from "./check.ts";
-import { isGrouped } from "./zones.ts";
-
-interface BudgetFacts {
-  readonly budgets: readonly StoredBudget[];
-  /** All StatefulSets. */
-  readonly zones: readonly Zone[];
-  /** Undefined if they could not be read. */
-  readonly others: readonly PodDisruptionBudget[] | undefined;
-}
+import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
+import { curePodLabels, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
+import { type Check, edit, type Facts, isGrouped, label, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
 
@@ -46,7 +37,7 @@ interface Half {
  */
 const findHalves =
   (which: (zone: boolean, pods: boolean) => boolean) =>
-  ({ budgets, zones }: BudgetFacts): Half[] =>
+  ({ budgets, zones }: Facts): Half[] =>
     budgets.flatMap((budget) =>
       zones
         .filter((zone) => which(selectsZone(budget, zone), selectsPods(budget, zone)))
@@ -96,7 +87,7 @@ function labelZone(half: Half): string {
 }
 
 /** A pattern that finds no partition in the names of pods that the budget selects. */
-const findUnmatched = ({ budgets, zones }: BudgetFacts) =>
+const findUnmatched = ({ budgets, zones }: Facts) =>
   budgets.flatMap((budget) => {
     const { content } = budget;
     if ("problem" in content || !content.partitionOf) return [];
@@ -106,7 +97,7 @@ const findUnmatched = ({ budgets, zones }: BudgetFacts) =>
     return unknown.length === 0 ? [] : [{ budget, unknown, isAll: unknown.length === pods.length }];
   });
 
-function findOverlaps({ budgets, zones }: BudgetFacts) {
+function findOverlaps({ budgets, zones }: Facts) {
   const found = zones.map((zone) => ({ zone, found: budgets.filter((budget) => selectsPods(budget, zone)) }));
   return found.filter((one) => one.found.length > 1);
 }
@@ -118,8 +109,8 @@ const guardsAll = ({ metadata, spec }: PodDisruptionBudget, own: readonly Zone[]
   );
 
 /** A group of several zones that no zone-aware budget selects, if no PodDisruptionBudget guards all their pods. */
-const findUnbudgeted = ({ budgets, zones, others }: BudgetFacts) =>
-  [...groupBy(zones.filter(isGrouped), groupKey).values()].flatMap((own) => {
+const findUnbudgeted = ({ budgets, zones, groups, others }: Facts) =>
+  [...groups.values()].flatMap((own) => {
     const live = own.filter(({ replicas }) => replicas > 0);
     const isSelected = own.some((zone) => budgets.some((one) => selectsPods(one, zone) || selectsZone(one, zone)));
     if (!others || own.length < 2 || live.length === 0 || isSelected || others.some((one) => guardsAll(one, live)))
@@ -162,7 +153,7 @@ function createBudget({ own, zones, budgets }: Unbudgeted): string {
 }
 
 /** A PodDisruptionBudget counts the pods of all zones together: it refuses evictions that the zone-aware budget allows. */
-const findDoubled = ({ budgets, zones, others = [] }: BudgetFacts) =>
+const findDoubled = ({ budgets, zones, others = [] }: Facts) =>
   others.flatMap(({ metadata, spec }) => {
     const matchLabels = spec?.selector?.matchLabels;
     const zone = zones.find(
@@ -175,7 +166,7 @@ const findDoubled = ({ budgets, zones, others = [] }: BudgetFacts) =>
     return zone ? [{ name: metadata?.name ?? "", zone }] : [];
   });
 
-export const BUDGETS: readonly Check<BudgetFacts>[] = [
+export const BUDGETS: readonly Check[] = [
   row({
     check: "budget-invalid",
     level: "error",
@@ -218,7 +209,7 @@ export const BUDGETS: readonly Check<BudgetFacts>[] = [
     when: findHalves((zone, pods) => pods && !zone),
     object: objectOfZone,
     message: ({ budget }) =>
-      `budget ${budget.ref.name} selects its pods and not it: every eviction of them is refused, and a rollout waits`,
+      `budget ${budget.ref.name} selects its pods but not the StatefulSet: every eviction of them is refused, and a rollout waits`,
     fix: labelZone,
   }),
   row({
@@ -227,8 +218,8 @@ export const BUDGETS: readonly Check<BudgetFacts>[] = [
     when: findHalves((zone, pods) => zone && !pods),
     object: objectOfZone,
     message: ({ budget }) =>
-      `budget ${budget.ref.name} selects it and not its pods: no budget is asked about their evictions`,
-    fix: (half) => `this replaces its pods: ${labelPods(half)}`,
+      `budget ${budget.ref.name} selects the StatefulSet but not its pods: evictions of them ask no budget`,
+    fix: (half) => how("this replaces its pods", labelPods(half)),
   }),
   row({
     check: "pattern-matches-no-pod",
@@ -239,7 +230,13 @@ export const BUDGETS: readonly Check<BudgetFacts>[] = [
       `its podNamePartitionRegex finds no partition in the name of ${isAll ? "any pod that it selects" : "some pods that it selects"}, such as ${unknown[0]}: every eviction of these is refused`,
     fix: ({ budget: { ref } }) => {
       const patch = JSON.stringify({ spec: { podNamePartitionRegex: ".*-([0-9]+)", podNameRegexGroup: 1 } });
-      return `if the partition is the number of the pod: ${kubectl(ref, `patch zpdb ${ref.name} --type=merge -p '${patch}'`)}; otherwise ${edit(ref, "zpdb")}`;
+      return either(
+        how(
+          "if the partition is the number of the pod",
+          kubectl(ref, `patch zpdb ${ref.name} --type=merge -p '${patch}'`),
+        ),
+        how("otherwise, write the pattern that fits", edit(ref, "zpdb")),
+      );
     },
   }),
   row({
@@ -248,8 +245,8 @@ export const BUDGETS: readonly Check<BudgetFacts>[] = [
     when: (facts) => findHalves((zone, pods) => !zone && !pods)(facts).filter(isOfGroup),
     object: objectOfZone,
     message: ({ budget, zone }) =>
-      `budget ${budget.ref.name} selects other zones of group ${zone.group}, and neither it nor its pods`,
-    fix: (half) => `this replaces its pods: ${label(half.zone, pairsOf(half))} && ${labelPods(half)}`,
+      `budget ${budget.ref.name} selects other zones of group ${zone.group}, but neither this StatefulSet nor its pods`,
+    fix: (half) => how("this replaces its pods", `${label(half.zone, pairsOf(half))} && ${labelPods(half)}`),
   }),
   row({
     check: "group-without-budget",
@@ -264,7 +261,8 @@ export const BUDGETS: readonly Check<BudgetFacts>[] = [
     level: "warning",
     when: findDoubled,
     object: ({ name }) => `pdb/${name}`,
-    message: ({ zone }) => `it selects pods of ${zone.name} beside a zone-aware budget: an eviction needs both`,
+    message: ({ zone }) =>
+      `it selects pods of ${zone.name} as a zone-aware budget does: an eviction needs both to allow it`,
     fix: ({ zone, name }) => kubectl(zone, `delete pdb ${name}`),
   }),
 ];

@@ -1,19 +1,92 @@
 /**
- * The table of `zonewise doctor`. Each row is a check: its name, its level, when it has something to say, what it says,
- * and what fixes that. The rows are in the files beside this one, by their subject, the gravest first:
- *
- *   installation.ts   does anything tick, judge evictions, have its rights and definitions
- *   budgets.ts        do the disruption budgets select what they are to protect
- *   zones.ts          are the StatefulSets of a group what their labels and annotations say
- *   min-times.ts      is the time between downscales of two zones said, and once
- *   rollouts.ts       do gates, PhasedRollouts and policies of node updates reach what they are for
+ * A check of `zonewise doctor`: its name, its level, when it has something to say, what it says, and what fixes that.
+ * The table is in `checks.ts`; its rows are in the files beside this one, by their subject.
  */
-import { hasCode } from "../../../infra/errors.ts";
-import { kubectl } from "../../../reconciler/remedies/cures.ts";
-import { explainError } from "../explain-error.ts";
+import type {
+  Definition,
+  PodDisruptionBudget,
+  StatefulSet,
+  WebhookConfiguration,
+} from "../../../infra/kubernetes/resources.ts";
+import type { Guard } from "../../../reconciler/budget/guard.ts";
+import type { StoredBudget } from "../../../reconciler/budget/scope.ts";
+import type { Gate } from "../../../reconciler/gates/gate.ts";
+import { LABELS } from "../../../reconciler/model/annotations.ts";
+import type { Zone, ZoneWithPods } from "../../../reconciler/model/zone.ts";
+import type { Target } from "../../../reconciler/phased/target.ts";
+import { kubectl } from "../../../reconciler/model/remedy.ts";
+import type { NoTick } from "../../../reconciler/report/ticking.ts";
+import type { Phased } from "../explain-phased.ts";
+import type { Right } from "./rights.ts";
 
 /** `error`: it does not work, or does something that nobody wants. `warning`: it may be intended. */
 type Level = "error" | "warning";
+
+/** A StatefulSet as it is stored, and as Zonewise reads it. */
+export interface StoredZone {
+  readonly object: StatefulSet;
+  readonly zone: Zone;
+}
+
+/** An object with its labels and annotations. */
+export interface Keyed {
+  /** As kubectl takes it: `statefulset`. */
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** What its reader says of them: a key that it names is not said again. */
+  readonly problems?: readonly string[];
+}
+
+/** What was read of the cluster. A list that may not be read is empty: `unread` says so then. */
+export interface Found {
+  readonly unread: readonly { readonly object: string; readonly message: string; readonly fix: string }[];
+  /** The reconcilers that do not tick, or whose ticking is unknown. */
+  readonly noTicks: readonly NoTick[];
+  /** The budgets, each with the webhook that is asked about evictions in its namespace. */
+  readonly guards: readonly { readonly budget: string; readonly guard: Guard }[];
+  readonly webhooks: readonly WebhookConfiguration[];
+  /** The accounts that need rights, the rights that they lack, and how to grant them. */
+  readonly accounts: readonly {
+    readonly who: string;
+    readonly missing: readonly Right[];
+    readonly all: readonly Right[];
+    readonly fix: string;
+  }[];
+  /** The kinds that the cluster does not know, and what is off without them. */
+  readonly missingKinds: readonly { readonly group: string; readonly kind: string; readonly what: string }[];
+  /** The definitions of the kinds that the original systems define, too. */
+  readonly definitions: readonly Definition[];
+  readonly hasOriginal: boolean;
+  /** The cluster has no ValidatingAdmissionPolicy of v1. */
+  readonly isOld: boolean;
+  readonly budgets: readonly StoredBudget[];
+  /** PodDisruptionBudgets; undefined if they may not be read. */
+  readonly others: readonly PodDisruptionBudget[] | undefined;
+  /** All StatefulSets, in a group or not. */
+  readonly sets: readonly StoredZone[];
+  /** Pods whose StatefulSet is gone, or is none of their group's, as zones. */
+  readonly orphans: readonly { readonly group: string; readonly zone: ZoneWithPods }[];
+  readonly phased: readonly Phased[];
+  /** The StatefulSets that say which PhasedRollout manages them. */
+  readonly claimed: readonly Pick<Target, "namespace" | "name" | "owner">[];
+  /** Whether admission raises partitions in a namespace. */
+  readonly isRaised: (namespace: string) => boolean;
+  readonly gates: readonly Gate[];
+  /** Objects with labels and annotations of ours, or nearly so. */
+  readonly keyed: readonly Keyed[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export interface Facts extends Found {
+  /** All StatefulSets. */
+  readonly zones: readonly Zone[];
+  /** The zones of each group, by `groupKey`. */
+  readonly groups: ReadonlyMap<string, readonly Zone[]>;
+}
 
 export interface Finding {
   readonly level: Level;
@@ -22,11 +95,12 @@ export interface Finding {
   /** `statefulset/zone-a`. */
   readonly object: string;
   readonly message: string;
+  /** Lines, as every remedy has them (reconciler/remedies/cures.ts). */
   readonly fix: string;
 }
 
-/** `Facts`: what was read of the subject. `Case`: what the check has found among them. */
-interface Row<Facts, Case> {
+/** `Case`: what the check has found among the facts. */
+interface Row<Case> {
   readonly check: string;
   readonly level: Level;
   readonly when: (facts: Facts) => readonly Case[];
@@ -35,45 +109,22 @@ interface Row<Facts, Case> {
   readonly fix: (found: Case) => string;
 }
 
-export interface Check<Facts> {
+export interface Check {
   readonly check: string;
   readonly level: Level;
   readonly find: (facts: Facts) => Finding[];
 }
 
 /** A row whose cases only it knows. */
-export const row = <Facts, Case>({ check, level, when, object, message, fix }: Row<Facts, Case>): Check<Facts> => ({
+export const row = <Case>({ check, level, when, object, message, fix }: Row<Case>): Check => ({
   check,
   level,
   find: (facts) =>
     when(facts).map((one) => ({ level, check, object: object(one), message: message(one), fix: fix(one) })),
 });
 
-/** What the checks of a table find. */
-export const runChecks = <Facts>(table: readonly Check<Facts>[], facts: Facts): Finding[] =>
-  table.flatMap(({ find }) => find(facts));
-
-/** The finding that something could not be read, and therefore was not examined. */
-export function notChecked(subject: string, error: unknown): Finding {
-  const { message, hint = "run the command again" } = explainError(error);
-  const object = hasCode(error, "Forbidden") ? "you" : "apiserver";
-  return { level: "warning", check: "not-checked", object, message: `${message}: not checked: ${subject}`, fix: hint };
-}
-
-/** Errors first; in each level in the order in which they were found. Of findings with one and the same fix, the first. */
-export function sortFindings(findings: readonly Finding[]): Finding[] {
-  const sorted = (["error", "warning"] as const).flatMap((level) => findings.filter((one) => one.level === level));
-  const fixes = new Set<string>();
-  return sorted.filter(({ fix }) => {
-    const command = fix.replace(/^if so: /, "");
-    const isNew = !fixes.has(command);
-    if (isChange(command)) fixes.add(command);
-    return isNew;
-  });
-}
-
-/** An edit, or a sentence, may be for several troubles. */
-const isChange = (fix: string): boolean => /^kubectl .* (label|annotate) /.test(fix);
+/** True if it is a zone of a rollout group. */
+export const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 interface Placed {
   readonly namespace: string;

@@ -2,22 +2,10 @@
 import { countEdits } from "../../../infra/edit-distance.ts";
 import { RETRY_ANNOTATION } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
-import { kubectl } from "../../../reconciler/remedies/cures.ts";
-import { type Check, row } from "./check.ts";
+import { how, kubectl } from "../../../reconciler/model/remedy.ts";
+import { type Check, type Facts, type Keyed, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
-
-/** An object with its labels and annotations. */
-export interface Keyed {
-  /** As kubectl takes it: `statefulset`. */
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly labels: Strings;
-  readonly annotations: Strings;
-  /** What its reader says of them: a key that it names is not said again. */
-  readonly problems?: readonly string[];
-}
 
 interface Known {
   readonly key: string;
@@ -88,8 +76,8 @@ const BOTH = LABELS.minTimeBetweenZonesDownscale;
 /** The keys of a StatefulSet that it has as labels, or annotations, and that are read as the other. */
 const findMisplaced =
   (as: Known["as"]) =>
-  (objects: readonly Keyed[]): Miss[] =>
-    objects.flatMap((of) => {
+  ({ keyed }: Facts): Miss[] =>
+    keyed.flatMap((of) => {
       const strings = as === "label" ? of.labels : of.annotations;
       return KNOWN.flatMap((meant) => {
         const { [meant.key]: value } =
@@ -120,15 +108,15 @@ function correct(miss: Miss): string {
 const objectOf = ({ of }: Miss): string => `${of.kind}/${of.name}`;
 
 /** A row for mistyped keys of all kinds of objects, and one for each place of a StatefulSet. */
-export const KEY_CHECKS: readonly Check<readonly Keyed[]>[] = [
+export const KEYS: readonly Check[] = [
   row({
     check: "mistyped-key",
     level: "warning",
-    when: (objects: readonly Keyed[]) => objects.flatMap(findMisses),
+    when: ({ keyed }) => keyed.flatMap(findMisses),
     object: objectOf,
     message: ({ written, verb, meant }) =>
-      `nobody reads its ${verb === "label" ? "label" : "annotation"} ${written}; is the ${meant.as === "label" ? "label" : "annotation"} ${meant.key} meant?`,
-    fix: (miss) => `if so: ${correct(miss)}`,
+      `its ${verb === "label" ? "label" : "annotation"} ${written} has no effect; did you mean the ${meant.as === "label" ? "label" : "annotation"} ${meant.key}?`,
+    fix: (miss) => how("if so", correct(miss)),
   }),
   row({
     check: "label-for-annotation",

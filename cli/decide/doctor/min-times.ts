@@ -5,14 +5,8 @@ import { LABELS } from "../../../reconciler/model/annotations.ts";
 import { leaderAmong } from "../../../reconciler/model/leaders.ts";
 import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
-import { annotate, type Check, edit, label, row } from "./check.ts";
+import { annotate, type Check, edit, type Facts, isGrouped, label, row } from "./check.ts";
 import { LABEL_VALUE } from "./keys.ts";
-
-interface Facts {
-  /** The zones of all groups, each as it is stored, and as Zonewise reads it. */
-  readonly sets: readonly { readonly object: StatefulSet; readonly zone: Zone }[];
-  readonly groups: readonly (readonly Zone[])[];
-}
 
 const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
 const objectOf = ({ zone }: { readonly zone: Zone }): string => `statefulset/${zone.name}`;
@@ -25,10 +19,13 @@ interface Differing {
 }
 
 /** A minimum time is read as an annotation, and as a label, as older versions of the original read it. */
+export const twoMinTimes = ({ metadata }: StatefulSet): string | undefined =>
+  describeTwoMinTimes(metadata?.labels, metadata?.annotations);
+
 const findDiffering = ({ sets }: Facts): Differing[] =>
-  sets.flatMap(({ object: { metadata }, zone }) => {
-    const { labels, annotations } = metadata ?? {};
-    const differing = describeTwoMinTimes(labels, annotations);
+  sets.flatMap(({ object, zone }) => {
+    const { labels, annotations } = object.metadata ?? {};
+    const differing = isGrouped(zone) ? twoMinTimes(object) : undefined;
     const [asLabel = "", asAnnotation = ""] = [labels?.[MIN_TIME], annotations?.[MIN_TIME]];
     return differing === undefined ? [] : [{ zone, differing, asLabel, asAnnotation }];
   });
@@ -38,7 +35,7 @@ const findDiffering = ({ sets }: Facts): Differing[] =>
  * (`minTimeOver` in reconciler/scaling/min-time.ts).
  */
 const findUntimed = ({ groups }: Facts) =>
-  groups.flatMap((zones) => {
+  [...groups.values()].flatMap((zones) => {
     const times = zones.flatMap(({ scaling }) => scaling.minTime ?? []);
     const isRemembered = times.length > 0 || zones.some(({ scaling }) => scaling.judgedByWebhook);
     if (!isRemembered) return [];
@@ -54,7 +51,7 @@ function alignMinTimes({ zone, asLabel, asAnnotation }: Differing): string {
   return one >= other ? annotate(zone, `${MIN_TIME}=${asLabel}`) : label(zone, `${MIN_TIME}=${asAnnotation}`);
 }
 
-export const MIN_TIMES: readonly Check<Facts>[] = [
+export const MIN_TIMES: readonly Check[] = [
   row({
     check: "no-min-time",
     level: "error",

@@ -1,67 +1,24 @@
 /** Checks of `zonewise doctor`: StatefulSets, and the groups that they form. Pure. */
-import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
 import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
 import { leaderAmong } from "../../../reconciler/model/leaders.ts";
 import { listSome } from "../../../infra/cut.ts";
-import { groupBy } from "../../../reconciler/model/order.ts";
 import { EMPTY_GROUP, hasEmptyGroup, MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { describeOrphaning, describeOrphans } from "../../../reconciler/model/orphans.ts";
 import { isHealthy } from "../../../reconciler/model/readiness.ts";
 import { findClosedWindow, findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
-import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
-import {
-  groupKey,
-  isSettledByStatus,
-  problemsOf,
-  readZone,
-  type Zone,
-  type ZoneWithPods,
-} from "../../../reconciler/model/zone.ts";
-import { growZone, kubectl } from "../../../reconciler/remedies/cures.ts";
+import { isSettledByStatus, problemsOf, type Zone } from "../../../reconciler/model/zone.ts";
+import { how, kubectl } from "../../../reconciler/model/remedy.ts";
+import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { cureLeader, findMeantGroups, type MeantGroups } from "../../../reconciler/remedies/leader.ts";
-import { type Check, edit, type Finding, label, row, runChecks } from "./check.ts";
-import { findMeantKey, KEY_CHECKS } from "./keys.ts";
-import { MIN_TIMES } from "./min-times.ts";
-
-/** A StatefulSet as it is stored, and as Zonewise reads it. */
-interface Set {
-  readonly object: StatefulSet;
-  readonly zone: Zone;
-}
-
-interface ZoneFacts {
-  readonly sets: readonly Set[];
-  /** The zones of each group. */
-  readonly groups: readonly (readonly Zone[])[];
-  readonly meant: MeantGroups;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/** Findings of the StatefulSets of a namespace, in a group or not. */
-export function examineStatefulSets(objects: readonly StatefulSet[], now: number): Finding[] {
-  const sets = objects.map((object) => ({ object, zone: readZone(object) }));
-  const zones = sets.map(({ zone }) => zone);
-  const groups = [...groupBy(zones.filter(isGrouped), groupKey).values()];
-  const keyed = sets.map(({ object: { metadata = {} }, zone: { namespace, name, problems } }) => {
-    const { labels = {}, annotations = {} } = metadata;
-    return { kind: "statefulset", namespace, name, labels, annotations, problems };
-  });
-  return [
-    ...runChecks(ZONES, { sets, groups, meant: findMeantGroups(zones), now }),
-    ...runChecks(MIN_TIMES, { sets: sets.filter(({ zone }) => isGrouped(zone)), groups }),
-    ...runChecks(KEY_CHECKS, keyed),
-  ];
-}
-
-/** True if it is a zone of a rollout group. */
-export const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
+import { cureLeader, findMeantGroups } from "../../../reconciler/remedies/leader.ts";
+import { type Check, edit, type Facts, isGrouped, label, row, type StoredZone } from "./check.ts";
+import { findMeantKey } from "./keys.ts";
+import { twoMinTimes } from "./min-times.ts";
 
 const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;
 const objectOfSet = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => objectOf(zone);
-const grouped = ({ sets }: ZoneFacts): readonly Set[] => sets.filter(({ zone }) => isGrouped(zone));
+const grouped = ({ sets }: Pick<Facts, "sets">): readonly StoredZone[] => sets.filter(({ zone }) => isGrouped(zone));
 
 /** Kubernetes writes the revision. */
 const GROUP_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision);
@@ -69,7 +26,7 @@ const GROUP_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revisi
 const GROUPLESS = /^rollout-group$|no-downscale|prepare-downscale|^sts\.plus|last-downscale/;
 
 /** The keys of these that a StatefulSet has there. */
-const keysIn = (place: "labels" | "annotations", keys: readonly string[]) => (facts: ZoneFacts) =>
+const keysIn = (place: "labels" | "annotations", keys: readonly string[]) => (facts: Facts) =>
   facts.sets.flatMap(({ object, zone }) => {
     const strings = object.metadata?.[place] ?? {};
     return keys.flatMap((key) => (strings[key] === undefined ? [] : [{ zone, key }]));
@@ -81,13 +38,15 @@ interface Alone {
 }
 
 /** Zones that are alone in their group, except the zone that others will join once their labels are corrected. */
-const findAlone = ({ groups, meant }: ZoneFacts): Alone[] =>
-  groups.flatMap(([zone, ...rest]) => {
+function findAlone({ zones, groups }: Facts): Alone[] {
+  const meant = findMeantGroups(zones);
+  return [...groups.values()].flatMap(([zone, ...rest]) => {
     if (!zone || rest.length > 0 || hasEmptyGroup(zone.labels)) return [];
     const own = meant.get(zone.uid);
-    const isJoined = groups.some(([one]) => one?.namespace === zone.namespace && meant.get(one.uid) === zone.group);
+    const isJoined = zones.some(({ namespace, uid }) => namespace === zone.namespace && meant.get(uid) === zone.group);
     return own === undefined && isJoined ? [] : [{ zone, meant: own }];
   });
+}
 
 interface Lost {
   readonly zone: Zone;
@@ -96,12 +55,12 @@ interface Lost {
   readonly all: readonly Zone[];
 }
 
-const findLost = ({ sets, groups }: ZoneFacts): Lost[] =>
-  groups.flatMap((own) =>
+const findLost = ({ zones, groups }: Facts): Lost[] =>
+  [...groups.values()].flatMap((own) =>
     own
       .filter((zone) => zone.scaling.leader !== undefined && !leaderAmong(own, zone))
       .map((zone) => {
-        const all = sets.map((one) => one.zone).filter(({ namespace }) => namespace === zone.namespace);
+        const all = zones.filter(({ namespace }) => namespace === zone.namespace);
         return { zone, own, all, leader: all.find(({ name }) => name === zone.scaling.leader) };
       }),
   );
@@ -115,8 +74,8 @@ interface Empty {
 }
 
 /** A zone without pods counts as healthy: the others are evicted and rolled out as if it served (§1.14). */
-const findEmpty = ({ groups }: ZoneFacts): Empty[] =>
-  groups.flatMap((zones) => {
+const findEmpty = ({ groups }: Facts): Empty[] =>
+  [...groups.values()].flatMap((zones) => {
     const serving = zones.filter(({ replicas }) => replicas > 0);
     return serving.length === 0
       ? []
@@ -126,13 +85,13 @@ const findEmpty = ({ groups }: ZoneFacts): Empty[] =>
 function describeServing(serving: readonly Zone[]): string {
   const names = listSome(serving.map(({ name }) => name));
   return serving.length === 1
-    ? `only ${names} has pods, and nothing keeps them while it rolls out or is drained`
+    ? `only ${names} has pods, and nothing protects them while it rolls out or is drained`
     : `only ${names} serve, and it counts as healthy while one of them is down`;
 }
 
 /** The zones of a group that have a window or a freeze, and those that have none: each zone has its own. */
-const findHalfWindowed = ({ groups }: ZoneFacts) =>
-  groups.flatMap((zones) => {
+const findHalfWindowed = ({ groups }: Facts) =>
+  [...groups.values()].flatMap((zones) => {
     const [without, having] = [true, false].map((isWithout) =>
       zones.filter(({ window }) => (window === undefined) === isWithout),
     );
@@ -141,13 +100,34 @@ const findHalfWindowed = ({ groups }: ZoneFacts) =>
 
 const namesOf = (zones: readonly Zone[]): string => listSome(zones.map(({ name }) => name));
 
-const closedForever = ({ zone }: Set, now: number) => {
+const closedForever = ({ zone }: StoredZone, now: number) => {
   // A window that cannot be read is among the problems of its zone.
   const closed = findWindowProblem(zone.window) === undefined ? findClosedWindow(zone.window, now) : undefined;
   return closed?.reason === "WindowInvalid" ? [{ zone, why: closed.message }] : [];
 };
 
-export const ZONES: readonly Check<ZoneFacts>[] = [
+/** Neither their StatefulSet nor the group's status tells of them. */
+function orphaned(level: "error" | "warning", isWell: boolean): Check {
+  return row({
+    check: "zone-orphaned",
+    level,
+    when: ({ orphans }) => orphans.filter(({ zone }) => isHealthy(zone) === isWell),
+    object: objectOfSet,
+    message: ({ zone }) =>
+      isWell
+        ? `${describeOrphaning(zone)}: nothing replaces or recreates the pods that it left behind`
+        : describeOrphans(zone),
+    fix: ({ group, zone }) => {
+      const { namespace, pods: objects } = zone;
+      const said = { message: describeOrphaning(zone), objects };
+      return remedyFor("ZoneOrphaned", { ...said, namespace, group, zones: [], budgets: [] });
+    },
+  });
+}
+
+export const ZONES: readonly Check[] = [
+  orphaned("error", false),
+  orphaned("warning", true),
   row({
     check: "not-on-delete",
     level: "error",
@@ -172,7 +152,7 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
   row({
     check: "too-many-zones",
     level: "error",
-    when: ({ groups }) => groups.filter((zones) => zones.length > MAX_ZONES),
+    when: ({ groups }) => [...groups.values()].filter((zones) => zones.length > MAX_ZONES),
     object: ([zone]) => `group/${zone?.group}`,
     message: (zones) =>
       `it has ${zones.length} zones, more than ${MAX_ZONES}: it is neither rolled out nor scaled, and disruption budgets let no pod of it go`,
@@ -182,13 +162,11 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
     check: "unreadable",
     level: "error",
     when: (facts) =>
-      grouped(facts).flatMap(({ object, zone }) => {
-        const { labels, annotations } = object.metadata ?? {};
-        const differing = describeTwoMinTimes(labels, annotations);
-        return problemsOf(zone)
-          .filter((problem) => problem !== differing)
-          .map((problem) => ({ zone, problem }));
-      }),
+      grouped(facts).flatMap((set) =>
+        problemsOf(set.zone)
+          .filter((problem) => problem !== twoMinTimes(set.object))
+          .map((problem) => ({ zone: set.zone, problem })),
+      ),
     object: objectOfSet,
     message: ({ problem }) => problem,
     fix: ({ zone }) => edit(zone),
@@ -204,7 +182,7 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
       }),
     object: objectOfSet,
     message: ({ wrong }) => `its ${wrong}: its pods cannot be prepared for a downscale`,
-    fix: () => "delete it and create it with a serviceName: the field cannot be changed",
+    fix: () => "delete it and create it again with a serviceName: the field is immutable",
   }),
   row({
     check: "leader-missing",
@@ -235,7 +213,7 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
         },
       ),
     object: objectOfSet,
-    message: ({ key }) => `it has ${key} and no label ${LABELS.rolloutGroup}: nobody reads that`,
+    message: ({ key }) => `it has ${key} but no label ${LABELS.rolloutGroup}: it has no effect`,
     fix: ({ zone }) => kubectl(zone, `label statefulset ${zone.name} ${LABELS.rolloutGroup}=GROUP`),
   }),
   row({
@@ -244,23 +222,25 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
     when: findAlone,
     object: objectOfSet,
     message: ({ zone, meant }) =>
-      `it is the only zone of its group: nothing is kept whole while it rolls out${meant === undefined ? "" : `; is ${meant} meant, and not ${zone.group}?`}`,
+      `it is the only zone of its group: no other zone stays complete while it rolls out${meant === undefined ? "" : `; did you mean group ${meant}, not ${zone.group}?`}`,
     fix: ({ zone, meant }) =>
       meant === undefined
         ? `if there are other zones, give them the same ${LABELS.rolloutGroup}`
-        : `if so: ${label(zone, `${LABELS.rolloutGroup}=${meant}`)}`,
+        : how("if so", label(zone, `${LABELS.rolloutGroup}=${meant}`)),
   }),
   row({
     check: "all-paused",
     level: "warning",
     when: ({ groups }) =>
-      groups.flatMap((zones) => (zones[0] && zones.every(({ paused }) => paused) ? [{ zone: zones[0], zones }] : [])),
+      [...groups.values()].flatMap((zones) =>
+        zones[0] && zones.every(({ paused }) => paused) ? [{ zone: zones[0], zones }] : [],
+      ),
     object: ({ zone }) => `group/${zone.group}`,
     message: ({ zones }) => {
       const left = zones.filter((one) => !isSettledByStatus(one)).map(({ name }) => name);
       return left.length === 0
-        ? "all its zones are paused, and its rollout is over: the next one does not begin"
-        : `all its zones are paused, and ${left.join(", ")} ${left.length === 1 ? "is" : "are"} not done: nobody rolls them out`;
+        ? "all its zones are paused: the next rollout will not start"
+        : `all its zones are paused, and ${left.join(", ")} ${left.length === 1 ? "is" : "are"} not done: nothing rolls them out`;
     },
     fix: ({ zone }) => `zonewise -n ${zone.namespace} resume ${zone.group}`,
   }),
@@ -279,37 +259,11 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
     when: findHalfWindowed,
     object: ({ zone }) => `group/${zone.group}`,
     message: ({ having, without }) =>
-      `${namesOf(having ?? [])} ${having?.length === 1 ? "has" : "have"} a rollout window or a freeze, and ${namesOf(without)} ${without.length === 1 ? "has" : "have"} none: nothing holds the rollout there`,
+      `${namesOf(having ?? [])} ${having?.length === 1 ? "has" : "have"} a rollout window or a freeze, and ${namesOf(without)} ${without.length === 1 ? "has" : "have"} none: the rollout does not wait there`,
     fix: ({ zone, without }) =>
-      `give all the same annotations ${ANNOTATIONS.rolloutWindow}, or ${ANNOTATIONS.rolloutFreezes}: ${kubectl(zone, `edit statefulset ${without.map(({ name }) => name).join(" ")}`)}`,
+      how(
+        `give all zones the same annotation ${ANNOTATIONS.rolloutWindow} or ${ANNOTATIONS.rolloutFreezes}`,
+        kubectl(zone, `edit statefulset ${without.map(({ name }) => name).join(" ")}`),
+      ),
   }),
-];
-
-/** Pods whose StatefulSet is gone, or is none of their group's, as a zone. */
-interface Orphaned {
-  readonly group: string;
-  readonly zone: ZoneWithPods;
-}
-
-/** Neither their StatefulSet nor the group's status tells of them. */
-const checkOrphans = (level: "error" | "warning", isWell: boolean): Check<readonly Orphaned[]> =>
-  row({
-    check: "zone-orphaned",
-    level,
-    when: (orphans: readonly Orphaned[]) => orphans.filter(({ zone }) => isHealthy(zone) === isWell),
-    object: objectOfSet,
-    message: ({ zone }) =>
-      isWell
-        ? `${describeOrphaning(zone)}: nobody replaces or recreates the pods that it has left`
-        : describeOrphans(zone),
-    fix: ({ group, zone }) => {
-      const { namespace, pods: objects } = zone;
-      const said = { message: describeOrphaning(zone), objects };
-      return remedyFor("ZoneOrphaned", { ...said, namespace, group, zones: [], budgets: [] });
-    },
-  });
-
-export const ORPHANS: readonly Check<readonly Orphaned[]>[] = [
-  checkOrphans("error", false),
-  checkOrphans("warning", true),
 ];

@@ -75,7 +75,7 @@ const groupsOf = ({ records, focus }: PageView): readonly PageGroup[] =>
 function sayHeadline(view: PageView): string {
   const { records, focus } = view;
   const phases = isUnread(records, focus) ? "Rollout groups could not be read" : countPhases(groupsOf(view));
-  return isStopped(records.reconciler) ? `No tick. As recorded: ${phases}` : phases;
+  return isStopped(records.reconciler) ? `The reconciler does not run. As recorded: ${phases}` : phases;
 }
 
 function countPhases(groups: readonly PageGroup[]): string {

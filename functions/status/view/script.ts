@@ -56,6 +56,15 @@ async function follow() {
     if (!isPaused && document.visibilityState === "visible") await update();
   }
 }
+document.documentElement.classList.add("live");
+main.parentElement.addEventListener("click", ({ target }) => {
+  const button = target.closest?.(".copy");
+  if (!button) return;
+  void navigator.clipboard.writeText(button.previousElementSibling.textContent).then(() => {
+    button.classList.add("copied");
+    setTimeout(() => button.classList.remove("copied"), 2000);
+  });
+});
 pause.hidden = false;
 pause.addEventListener("click", () => {
   isPaused = !isPaused;

@@ -13,6 +13,7 @@ import { findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
 import { nameImages } from "../../../reconciler/model/zone.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { type PageGroup, keyOf, type LiveZone } from "./records.ts";
+import { showRemedy } from "./remedy.ts";
 import { showTime } from "./time.ts";
 
 interface GroupSection {
@@ -67,7 +68,7 @@ function showHold(
 ): ComponentChild {
   const { reason = "", phase, message = "", objects = [], since, nextCheck } = hold;
   const { namespace, name, status } = group;
-  const helps = remedyFor(reason, { namespace, group: status.group ?? name, zones: live, message, objects });
+  const remedy = remedyFor(reason, { namespace, group: status.group ?? name, zones: live, message, objects });
   const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(", ");
   return h(
     "li",
@@ -79,7 +80,7 @@ function showHold(
     isInFuture(nextCheck, now) && [", until ", showTime(nextCheck, now)],
     h("p", {}, nameImages(message, live)),
     names !== "" && h("p", { class: "faint" }, names),
-    h("p", {}, h("span", { class: "faint" }, "helps "), helps),
+    showRemedy(remedy),
   );
 }
 

@@ -12,6 +12,7 @@ import {
   type PageRecords,
   type ReconcilerRecord,
 } from "./records.ts";
+import { showRemedy } from "./remedy.ts";
 import { showTime } from "./time.ts";
 
 interface Table {
@@ -109,11 +110,10 @@ export function showNoTick(reconciler: PageRecords["reconciler"]): ComponentChil
       ? "Nothing is rolled out or scaled, and groups are shown as they were recorded then."
       : "What is recorded may be old.";
   return h(
-    "p",
+    "div",
     { id: "no-tick", class: `problem ${state}` },
-    h("strong", {}, "Reconciler: "),
-    `${message}. ${consequence} `,
-    h("code", {}, remedy),
+    h("p", {}, h("strong", {}, "Warning: "), `${message}. ${consequence}`),
+    showRemedy(remedy),
   );
 }
 

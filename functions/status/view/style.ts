@@ -44,6 +44,11 @@ header:has(.stopped) ~ main .phase { color: var(--faint); }
   tr { border-top: 1px solid var(--line); padding: .35rem 0; } th, td { border-top: 0; padding: .1rem 0; }
   td::before { content: attr(data-label) ": "; color: var(--faint); } .pods li { white-space: normal; }
 }
+.fix { margin: .4rem 0; } .fix p { margin: .3rem 0 .1rem; }
+.command { display: flex; gap: .5rem; align-items: flex-start; margin: .15rem 0; }
+code { font: .87em/1.5 ui-monospace, Menlo, Consolas, monospace; background: var(--ground); border: 1px solid var(--line); border-radius: 6px;
+  padding: .2rem .5rem; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 0; }
+.copy { display: none; margin: 0; flex: none; font-size: .8rem; } .copy::after { content: "Copy"; } .copied::after { content: "Copied"; } .live .copy { display: block; }
 .holds { list-style: none; padding: .1rem 0 .1rem .75rem; border-left: 4px solid var(--busy); }
 @media (prefers-reduced-motion: no-preference) { .changed { animation: changed 1.5s; } @keyframes changed { from { border-color: var(--link); } } }
 `;

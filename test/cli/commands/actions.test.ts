@@ -81,7 +81,7 @@ describe("zonewise pause, resume and restart", { timeout: 300_000 }, () => {
     assert.equal(code, 4);
     assert.match(
       err,
-      /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +somebody else changed it/,
+      /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +someone else changed it/,
     );
   });
 

@@ -31,17 +31,17 @@ it(
     const { run } = await openTerminal(t, stage);
     const pod = await run("explain pod/ingester-zone-a-1");
     assert.equal(pod.code, 1, pod.out);
-    assert.match(pod.out, /^ {2}let its group go on: no {2}ZoneNotReady$/m);
+    assert.match(pod.out, /^ {2}Blocks its group {2}ZoneNotReady$/m);
     assert.match(
       pod.out,
       /why +ingester-zone-a-1 \(CrashLoopBackOff\) keeps group ingester waiting; roll out: ZoneNotReady, /,
     );
     assert.match(pod.out, /blocks +rolloutgroup\/ingester$/m);
     const healthy = await run("explain pod/ingester-zone-b-1");
-    assert.doesNotMatch(healthy.out, /let its group go on/);
+    assert.doesNotMatch(healthy.out, /Blocks its group/);
 
     const group = await run("explain ingester");
-    const cure = /helps +delete the broken pod, .*: kubectl -n default delete pod (\S+); or /.exec(group.out)?.[1];
+    const cure = /fix +delete the pod; .*\n +kubectl -n default delete pod (\S+)\n +or /.exec(group.out)?.[1];
     assert.equal(cure, "ingester-zone-a-1", group.out);
     assert.doesNotMatch(group.out, /undo/);
     const uids = (): (string | undefined)[] =>

@@ -31,14 +31,14 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
   const CASES = [
     { object: "ingester", text: /^group\/ingester\n {2}roll out: Paused {2}ZonePaused\n/ },
     { object: "group/ingester", text: /since +1m\d+s ago \(\d{4}-/ },
-    { object: "sts/ingester-zone-a", text: /rule +a paused zone is left alone/ },
+    { object: "sts/ingester-zone-a", text: /rule +no pod of a paused zone is replaced/ },
     {
       object: "ingester-zone-a-0",
       text: /^pod\/ingester-zone-a-0\n {2}Can be evicted: .*\n {2}roll out: Paused {2}ZonePaused/,
     },
     {
       object: "ingester-zone-a",
-      text: /helps +kubectl -n default annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
+      text: /fix\n +kubectl -n default annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
     },
     { object: "node/node-1", text: /^pod\/ingester-zone-[abc]-\d\n/ },
   ];
@@ -62,7 +62,7 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
     const { store } = stage.emulator;
     store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "empty" } });
     const { code, out } = await (await openTerminal(t, stage)).run("explain node/empty");
-    assert.deepEqual([code, out], [0, "node/empty\n  drain: yes  no pod of a StatefulSet is on it\n"]);
+    assert.deepEqual([code, out], [0, "node/empty\n  drain: yes  no pod of a StatefulSet runs on it\n"]);
   });
 
   it("answers for a name alone without the right to get nodes, as one bound in a namespace has none", async (t) => {
@@ -90,7 +90,7 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
       /no phasedrollout "x" found in namespace default\n$/,
       "the cluster has no definition of them",
     );
-    assert.match((await run("explain deployment/x")).err, /the kinds are group, statefulset, pod, node/);
+    assert.match((await run("explain deployment/x")).err, /use one of group, statefulset, pod, node/);
     for (const wrong of ["pod/", "pod/a/b", "/x"]) assert.equal((await run(`explain ${wrong}`)).code, 2, wrong);
     assert.match((await run("explain ingester -A")).err, /explain needs one namespace/);
   });

@@ -52,7 +52,7 @@ it("a gate that has failed stalls its group: status ends with 1, and kubectl wai
   const scene = await setScene(t, { failureThreshold: 2 });
   const { code, out } = await scene.run("status ingester --watch --timeout 1m");
   assert.equal(code, 1, out);
-  assert.match(out, /^ingester Blocked: .*; ingester-zone-b is held by gate gate: errors has failed/);
+  assert.match(out, /^ingester Blocked: .*; ingester-zone-b is held by gate gate: check "errors" has failed/);
   const once = await scene.run("status ingester");
   assert.equal(once.code, 1, once.out);
   assert.match(once.out, /^GateFailed /m);
@@ -64,16 +64,16 @@ it("retry asks a failed gate again, once however often it is pressed, by the com
   const { gates, run, tickFor } = scene;
   const [, command = ""] = /zonewise (-n default retry gate)$/m.exec((await run("explain ingester")).out) ?? [];
   const before = gates.prometheus.seen.length;
-  assert.equal((await run(`${command} --dry-run`)).out, "default/gate is asked again (dry run)\n");
+  assert.equal((await run(`${command} --dry-run`)).out, "Retry of default/gate requested (dry run)\n");
   await tickFor(3);
   assert.equal(gates.prometheus.seen.length, before, "a dry run stores nothing");
   const first = await run(command);
-  assert.deepEqual([first.code, first.out], [0, "default/gate is asked again\n"]);
-  assert.match((await run(command)).out, /^default\/gate is asked again with the next tick already$/m);
+  assert.deepEqual([first.code, first.out], [0, "Retry of default/gate requested\n"]);
+  assert.match((await run(command)).out, /^default\/gate is already retried with the next tick$/m);
   await tickFor(5);
   assert.equal(gates.prometheus.seen.length, before + 2, "two failures in a row are the end again");
   gates.prometheus.answer = () => 0;
-  assert.equal((await run("retry gate/gate")).out, "default/gate is asked again\n");
+  assert.equal((await run("retry gate/gate")).out, "Retry of default/gate requested\n");
   await tickFor(20);
   assert.equal((await run("retry gate")).out, "default/gate has not failed: there is nothing to ask again\n");
   const unknown = await run("retry gat");
@@ -86,11 +86,14 @@ it("retry for all namespaces writes to no gate if two have the name, and names t
   const { store } = gates.stage.emulator;
   const gate = store.get(GATES, "default", "gate") ?? assert.fail();
   const asked = await json<{ namespace: string; name: string; changes: string[] }>("retry gate -A --dry-run");
-  assert.deepEqual([asked.namespace, asked.name, asked.changes], ["default", "gate", ["default/gate is asked again"]]);
+  assert.deepEqual(
+    [asked.namespace, asked.name, asked.changes],
+    ["default", "gate", ["Retry of default/gate requested"]],
+  );
   store.create(GATES, { ...gate, metadata: { name: "gate", namespace: "other" } });
   const { code, err } = await run("retry gate -A");
   assert.equal(code, 4);
-  assert.match(err, /gate gate is in several namespaces: default, other\n +say one with -n/);
+  assert.match(err, /gate gate is in several namespaces: default, other\n +choose one with -n/);
   assert.deepEqual(store.get(GATES, "default", "gate"), gate);
 });
 
@@ -109,7 +112,7 @@ it("a gate with an invalid expression stalls its group, and explain shows what P
     out,
     /why +ingester-zone-b waits for gate gate: it is invalid, .*: check errors: BadQuery: parse error \(400\)/,
   );
-  assert.doesNotMatch(out, /was not asked yet/);
+  assert.doesNotMatch(out, /has not run yet/);
   assert.match(out, /kubectl -n default edit rolloutgate gate/);
   scene.gates.prometheus.answer = () => 1;
   writeGate(scene.gates);
@@ -124,11 +127,11 @@ it("bypass lets a group go on past a gate that has failed, is shown wherever its
     gates.stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) ?? assert.fail();
   const writtenOf = (zone: string) => setOf(zone).metadata.annotations?.[ANNOTATIONS.bypassGatesUntil];
   for (const [line, text] of [
-    ["bypass ingester", /bypass needs --for, or --end: nothing was changed/],
-    ["bypass ingester --for 30m", /bypass needs --reason: nothing was changed/],
-    ["bypass ingester --for 25h --reason x", /--for 25h is no duration from 1s to 24h/],
-    ["bypass ingester --for 1d --reason x", /--for 1d is no duration/],
-    ["bypass ingester --end --for 1m", /--end takes neither --for nor --reason/],
+    ["bypass ingester", /bypass needs --for or --end; nothing was changed/],
+    ["bypass ingester --for 30m", /bypass needs --reason; nothing was changed/],
+    ["bypass ingester --for 25h --reason x", /invalid --for "25h": use 1s to 24h/],
+    ["bypass ingester --for 1d --reason x", /invalid --for "1d"/],
+    ["bypass ingester --end --for 1m", /--end takes no --for and no --reason/],
   ] as const) {
     const { code, err } = await run(line);
     assert.deepEqual([code, writtenOf("b")], [2, undefined], line);

@@ -64,7 +64,7 @@ it("history shows the revisions of each zone: image, age, which pods run it, and
     [
       "ingester-zone-c",
       [
-        [2, "app:2", 0, "not begun"],
+        [2, "app:2", 0, "not started"],
         [1, "app:1", 3, "finished"],
       ],
     ],

@@ -48,7 +48,8 @@ describe("without a tick", { timeout: 300_000 }, () => {
     cronJob(true);
     writeLease(stage, { holder: "", tickedMs: 300_000, renewedMs: 300_000 });
   };
-  const FIRST = /^reconciler {2}no tick since \S+ \(5m ago\): CronJob default\/zonewise-reconciler is suspended\n/;
+  const FIRST =
+    /^warning {2}the reconciler has not run since \S+ \(5m ago\): CronJob default\/zonewise-reconciler is suspended\n/;
 
   it("status of a ready group is 1, or 4 where it was ready, and not green", async (t) => {
     const { run } = await openTerminal(t, stage, { ticks: false });
@@ -80,7 +81,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
       assert.match(out, FIRST, err);
       assert.match(
         out,
-        /helps: kubectl -n default patch cronjob zonewise-reconciler -p '\{"spec":\{"suspend":false\}\}'\n/,
+        /fix:\n +kubectl -n default patch cronjob zonewise-reconciler -p '\{"spec":\{"suspend":false\}\}'\n/,
       );
       assert.equal(code, expected);
     });
@@ -90,7 +91,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const { code, out } = await (await openTerminal(t, stage, { ticks: false })).run("doctor");
     assert.match(
       out,
-      /^error {2}reconciler: no tick since .* is suspended; .*\(no-tick\)\n {7}kubectl -n default patch/,
+      /^error {2}reconciler: the reconciler has not run since .* is suspended; .*\(no-tick\)\n {7}kubectl -n default patch/,
     );
     assert.equal(code, 1);
     assert.doesNotMatch((await (await openTerminal(t, stage, { ticks: false })).run("doctor --pre")).out, /no tick/);
@@ -107,8 +108,11 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const { run } = await openTerminal(t, stage, { ticks: false });
     for (const line of ["status", "doctor", "explain ingester"]) {
       const { out } = await run(line);
-      assert.match(out, /is suspended, and the original \(Deployment default\/rollout-operator\) serves the namespace/);
-      assert.match(out, /docs\/migrate\/rollout-operator\.md has the steps/);
+      assert.match(
+        out,
+        /is suspended, and rollout-operator \(Deployment default\/rollout-operator\) serves the namespace/,
+      );
+      assert.match(out, /follow docs\/migrate\/rollout-operator\.md/);
       assert.doesNotMatch(out, /suspend":false/);
     }
   });
@@ -119,7 +123,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const { out } = await (await openTerminal(t, stage, { ticks: false })).run("status");
     assert.match(
       out,
-      /helps: unless rollout-operator serves the namespace \(docs\/migrate\/rollout-operator\.md\): kubectl -n default patch/,
+      /fix:\n +unless rollout-operator serves the namespace \(docs\/migrate\/rollout-operator\.md\):\n +kubectl -n default patch/,
     );
   });
 
@@ -142,7 +146,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     assert.deepEqual(
       found.map(({ group, message, reconciler = [] }) => [
         group,
-        message.startsWith("as it was recorded before"),
+        message.startsWith("before the reconciler stopped"),
         reconciler.map(({ state }) => state),
       ]),
       [
@@ -201,7 +205,10 @@ describe("without a tick", { timeout: 300_000 }, () => {
     deploy(stage, "app:2");
     await stage.time.advance(1000);
     const { code, out } = await run("explain ingester");
-    assert.match(out, /roll out: Blocked {2}ReconcilerStopped\n {4}why +no tick since .*; it would: updating/);
+    assert.match(
+      out,
+      /roll out: Blocked {2}ReconcilerStopped\n {4}why +the reconciler has not run since .*; it would: updating/,
+    );
     assert.equal(code, 4);
     assert.match((await run("explain pod/ingester-zone-a-0")).out, /roll out: Blocked {2}ReconcilerStopped/);
     const planned = await run("plan ingester");
@@ -213,7 +220,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     writeLease(stage, {});
     assert.match(
       (await run("explain ingester")).out,
-      /roll out: Blocked {2}ReconcilerStopped\n {4}why +last tick \ds ago/,
+      /roll out: Blocked {2}ReconcilerStopped\n {4}why +the reconciler last ran \ds ago/,
     );
     const { store } = stage.emulator;
     const suspended = store.get("cronjobs.batch", "default", NAME) ?? assert.fail();
@@ -226,7 +233,10 @@ describe("without a tick", { timeout: 300_000 }, () => {
     suspend();
     const { run } = await openTerminal(t, stage, { ticks: false });
     const { code, out, err } = await run("status -w --timeout=0s");
-    assert.match(out, /^reconciler: no tick since \S+: CronJob default\/zonewise-reconciler is suspended\n/);
+    assert.match(
+      out,
+      /^warning: the reconciler has not run since \S+: CronJob default\/zonewise-reconciler is suspended\n/,
+    );
     assert.match(err, /not done within 0s/);
     assert.equal(code, 4);
   });
@@ -244,7 +254,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
         block,
       );
       const whole = block.replace(/\s/g, "");
-      assert.match(whole, /CronJobdefault\/zonewise-reconcilerissuspendednothingisrolledout,.*untilitticksagain/);
+      assert.match(whole, /CronJobdefault\/zonewise-reconcilerissuspendednothingisrolledout,.*untilitrunsagain/);
       assert.match(whole, /kubectl-ndefaultpatchcronjobzonewise-reconciler-p'\{"spec":\{"suspend":false\}\}'$/);
     });
 
@@ -257,7 +267,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
         const isCommand = (text: string): boolean => /kubectl .*'\{"spec":\{"suspend":false\}\}'$/.test(text);
         assert.ok(lines.some(isCommand));
         assert.deepEqual(
-          lines.filter((text) => text.length > columns && !/^ +helps|^ {7}\S|^(warning {2})?\S+$/.test(text)),
+          lines.filter((text) => text.length > columns && !/^ +kubectl|^(warning {2})?\S+$/.test(text)),
           [],
         );
       });
@@ -301,14 +311,17 @@ describe("without a tick", { timeout: 300_000 }, () => {
       out,
       /: Job zonewise-reconciler-1 has failed: exit code 1, the lease could not be taken: may not get leases\n/,
     );
-    assert.match(out, /helps: kubectl -n default logs job\/zonewise-reconciler-1 --tail=20/);
+    assert.match(out, /fix:\n +kubectl -n default logs job\/zonewise-reconciler-1 --tail=20/);
   });
 
   it("a stranger that holds the Lease is named, and since when", async (t) => {
     cronJob(false);
     writeLease(stage, { holder: "stranger_7", heldMs: 3_600_000, tickedMs: 3_600_000 });
     const { out } = await (await openTerminal(t, stage, { ticks: false })).run("doctor");
-    assert.match(out, /no tick since .*: Lease default\/zonewise-reconciler is held by stranger_7 since \d{4}-/);
+    assert.match(
+      out,
+      /the reconciler has not run since .*: Lease default\/zonewise-reconciler is held by stranger_7 since \d{4}-/,
+    );
   });
 
   it("rights that are lacking are said: nothing is guessed", async (t) => {
@@ -321,13 +334,13 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const heal = [...deny("jobs.batch"), ...deny("cronjobs.batch")];
     assert.match(
       (await run("explain ingester")).out,
-      /^reconciler {2}no tick since .*: why is not known: CronJob default\/zonewise-reconciler may not be read; the Jobs in default may not be read\n/,
+      /^warning {2}the reconciler has not run since .*: the cause is unknown: CronJob default\/zonewise-reconciler may not be read; the Jobs in default may not be read\n/,
     );
     heal.push(...deny(LEASES));
     const { code, out } = await run("status");
     assert.match(
       out,
-      /^reconciler {2}whether the reconciler ticks is not known: Lease default\/zonewise-reconciler may not be read; Lease zonewise\/zonewise-reconciler may not be read\n/,
+      /^warning {2}it is unknown whether the reconciler runs: Lease default\/zonewise-reconciler may not be read; Lease zonewise\/zonewise-reconciler may not be read\n/,
     );
     assert.equal(code, 3);
     for (const one of heal) one();
@@ -337,7 +350,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const { out } = await (await openTerminal(t, stage, { ticks: false })).run("status");
     assert.match(
       out,
-      /^reconciler {2}whether the reconciler ticks is not known: there is no Lease zonewise-reconciler in default or zonewise, but a reconciler has written the status of RolloutGroup default\/ingester\n/,
+      /^warning {2}it is unknown whether the reconciler runs: there is no Lease zonewise-reconciler in default or zonewise, but a reconciler has written the status of RolloutGroup default\/ingester\n/,
     );
   });
 
@@ -350,7 +363,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
       const { out } = await run("explain ingester");
       assert.match(
         out,
-        /^reconciler {2}whether the reconciler ticks is not known: Lease zonewise\/zonewise-reconciler (may not|cannot) be read/,
+        /^warning {2}it is unknown whether the reconciler runs: Lease zonewise\/zonewise-reconciler (may not|cannot) be read/,
       );
     });
 
@@ -367,7 +380,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
   it("nothing of an installation is said too", async (t) => {
     const { run } = await openTerminal(t, stage, { ticks: false });
     const { out } = await run("explain node-1 -n empty");
-    assert.match(out, /^reconciler {2}no tick is recorded: no reconciler serves namespace empty: /);
+    assert.match(out, /^warning {2}no run of the reconciler is recorded: no reconciler serves namespace empty: /);
   });
 });
 
@@ -378,6 +391,6 @@ it("without a kubeconfig, a sentence says so", async (t) => {
   assert.deepEqual(await run("status"), {
     code: 2,
     out: "",
-    err: "error: there is no kubeconfig, and this process runs in no pod of a cluster\n       set KUBECONFIG, or say --kubeconfig and --context\n",
+    err: "error: there is no kubeconfig, and this process runs in no pod of a cluster\n       set KUBECONFIG, or use --kubeconfig and --context\n",
   });
 });

@@ -33,12 +33,12 @@ it(
     assert.equal(active.code, 1);
     assert.match(
       active.out,
-      /^node\/node-1\n {2}update: no {2}St(?:art|ag)ing\n {4}why +it goes from 1.0.0 to 1.1.0 by policy default/,
+      /^node\/node-1\n {2}update: no {2}St(?:art|ag)ing\n {4}why +policy default updates it from 1.0.0 to 1.1.0/,
     );
     assert.match(active.out, /^ +since +.*\n +next +in /m);
     assert.match(
       (await run("explain node/node-2")).out,
-      /update: no {2}LimitReached\n +why +it runs 1.0.0 and is to get 1.1.0; .*\n +rule +fewer nodes than maxConcurrent are active\n/,
+      /update: no {2}LimitReached\n +why +it runs 1.0.0 and will get 1.1.0; .*\n +rule +fewer nodes than maxConcurrent are active\n/,
     );
     assert.match(
       (await run("status")).out,

@@ -102,7 +102,7 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
     assert.match(plan.out, /^Blocked\. Nothing happens until:\n {2}ZoneOrphaned: ingester-zone-b-1: not ready/m);
     const zone = await run("explain ingester-zone-b");
     assert.match(zone.out, /^statefulset\/ingester-zone-b\n {2}roll out: Blocked {2}ZoneOrphaned\n/);
-    assert.match(zone.out, /helps +create StatefulSet ingester-zone-b again as it was/);
+    assert.match(zone.out, /fix +create StatefulSet ingester-zone-b again as it was/);
     const ended = [status, one, group, plan, zone].map(({ code }) => code);
     assert.deepEqual(ended, [1, 1, 1, 1, 1]);
     const { code, out } = await run("doctor");

@@ -13,9 +13,12 @@ it("undo takes back the zones under way alone: no pod of another zone is touched
   const before = podsOf(stage);
   const { code, out } = await run("undo ingester --yes");
   assert.equal(code, 0, out);
-  assert.match(out, /^ingester-zone-a +finished +app:2 \(ingester-zone-a-\S+\) +- +none is replaced$/m);
+  assert.match(out, /^ingester-zone-a +finished +app:2 \(ingester-zone-a-\S+\) +- +no pods replaced$/m);
   assert.match(out, /^ingester-zone-b +under way +app:2 \(ingester-zone-b-\S+\) +app:1 \(\S+\) +1 of 3 go back$/m);
-  assert.match(out, /^ingester-zone-c +not begun +app:2 .* app:1 .* none is replaced: none has the new template$/m);
+  assert.match(
+    out,
+    /^ingester-zone-c +not started +app:2 .* app:1 .* no pods replaced; the rollout had not started here$/m,
+  );
   assert.match(out, /zonewise -n default undo ingester --zone ingester-zone-a --to-revision 1$/m);
   assert.match(out, /^ingester-zone-b goes back to app:1 \(ingester-zone-b-/m);
   assert.deepEqual(imagesOf(stage), ["app:2", "app:1", "app:1"]);
@@ -46,7 +49,7 @@ it("undo leaves a group that is finished alone, also where a pod is broken, and 
   assert.equal(missing.code, 4);
   assert.match(
     missing.err,
-    /ingester-zone-a has no revision 7 \(it has 2: app:2 \(.*\); 1: app:1 \(.*\)\): nothing was/,
+    /ingester-zone-a has no revision 7 \(it has 2: app:2 \(.*\); 1: app:1 \(.*\)\); nothing was/,
   );
   const chosen = await run("undo ingester --zone ingester-zone-a --to-revision 1 --yes");
   assert.match(chosen.out, /finished +app:2 \(\S+\) +app:1 \(\S+\) +all are replaced, in turn$/m);
@@ -86,7 +89,10 @@ it("undo counts the pods of a template that was overtaken half-way: they are rep
   const { run } = await openTerminal(t, stage);
   const { out } = await run("undo ingester --dry-run");
   assert.match(out, /^ingester-zone-b +under way +app:3 .* app:1 \(\S+\) +1 of 3 go back$/m);
-  assert.match(out, /^ingester-zone-c +not begun +app:3 .* app:1 .* none is replaced: none has the new template$/m);
+  assert.match(
+    out,
+    /^ingester-zone-c +not started +app:3 .* app:1 .* no pods replaced; the rollout had not started here$/m,
+  );
   const between = await run("undo ingester --zone ingester-zone-b --to-revision 2 --dry-run");
   assert.match(between.out, /under way +app:3 .* app:2 \(\S+\) +all of other revisions are replaced, in turn$/m);
 });
@@ -98,7 +104,7 @@ it("undo to a revision refuses to take several zones by one number, which is ano
   const written = ["a", "b", "c"].map((zone) => setOf(stage, zone).metadata?.resourceVersion);
   const { code, err } = await run("undo ingester --to-revision 2 --yes");
   assert.equal(code, 2);
-  assert.match(err, /--to-revision needs --zone, .*: nothing was changed\n.*zonewise history ingester /);
+  assert.match(err, /--to-revision needs --zone, .*; nothing was changed\n.*zonewise history ingester /);
   assert.deepEqual(
     ["a", "b", "c"].map((zone) => setOf(stage, zone).metadata?.resourceVersion),
     written,
@@ -136,7 +142,10 @@ it("undo takes a zone back that was created again with another template than its
   assert.deepEqual([status?.currentRevision, status?.updatedReplicas ?? 0], [status?.updateRevision, 0]);
   const { run } = await openTerminal(t, stage);
   const { code, out } = await run("undo ingester --yes");
-  assert.match(out, /^ingester-zone-c +not begun +app:3 .* app:1 .* none is replaced: none has the new template$/m);
+  assert.match(
+    out,
+    /^ingester-zone-c +not started +app:3 .* app:1 .* no pods replaced; the rollout had not started here$/m,
+  );
   assert.deepEqual([code, imagesOf(stage)], [0, ["app:2", "app:1", "app:1"]], out);
   await stage.time.advance(2000);
   await run("undo ingester --yes");
@@ -153,7 +162,7 @@ it("undo goes back in no zone if one was created again, and no revision of its p
   } of store.list(REVISIONS))
     if (name.startsWith("ingester-zone-c-") && name !== latest) store.remove(REVISIONS, "default", name);
   const { code, err } = await (await openTerminal(t, stage)).run("undo ingester --yes");
-  assert.match(err, /ingester-zone-c has no earlier revision: nothing was changed/);
+  assert.match(err, /ingester-zone-c has no earlier revision; nothing was changed/);
   assert.deepEqual([code, imagesOf(stage)], [4, ["app:2", "app:2", "app:3"]]);
 });
 
@@ -164,7 +173,7 @@ it("undo changes nothing by a status that has not seen the latest spec", async (
   store.update(SETS, { ...set, spec: { ...set.spec, minReadySeconds: 1 } } as never);
   const { code, err } = await (await openTerminal(t, stage)).run("undo ingester --yes");
   assert.equal(code, 4);
-  assert.match(err, /has not seen the latest spec of ingester-zone-c yet: nothing was changed/);
+  assert.match(err, /has not seen the latest spec of ingester-zone-c yet; nothing was changed/);
   assert.deepEqual(imagesOf(stage), ["app:2", "app:2", "app:2"]);
 });
 
@@ -187,7 +196,7 @@ describe("undo asks", () => {
     const { run } = await openTerminal(t, stage);
     const { code, err } = await run("undo ingester");
     assert.deepEqual([code, imagesOf(stage)], [2, ["app:2", "app:2", "app:2"]]);
-    assert.match(err, /there is no terminal: nothing was changed\n +say --yes/);
+    assert.match(err, /there is no terminal; nothing was changed\n +add --yes/);
     assert.match(
       (await run("undo ingester --dry-run")).out,
       /^ingester-zone-b goes back to app:1 \(.*\) \(dry run\)$/m,
@@ -210,7 +219,7 @@ describe("undo asks", () => {
     ).json<{ zones: { stage: string }[] }>("undo ingester");
     assert.deepEqual(
       zones.map(({ stage: one }) => one),
-      ["finished", "under way", "not begun"],
+      ["finished", "under way", "not started"],
     );
     assert.match(asked[0] ?? "", /^ZONE .*\n(?:.*\n)+Change these templates\?$/);
   });

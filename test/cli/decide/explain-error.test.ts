@@ -36,12 +36,12 @@ it("a refusal of a webhook is told as it is", () =>
 const HINTS: readonly [code: ErrorCode, details: RolloutErrorDetails, hint: RegExp][] = [
   ["Unreachable", {}, /kubectl cluster-info/],
   ["Timeout", {}, /--request-timeout/],
-  ["Unauthorized", { status: 401 }, /does not know these credentials: kubectl auth whoami/],
-  ["Unauthorized", {}, /gives no credentials, nothing was asked: kubectl auth whoami/],
+  ["Unauthorized", { status: 401 }, /does not accept these credentials; .*: kubectl auth whoami/],
+  ["Unauthorized", {}, /no usable credentials; no request was sent: kubectl auth whoami/],
   ["Throttled", { status: 429 }, /run the command again later/],
-  ["ServerError", { status: 503 }, /no API server: kubectl cluster-info/],
-  ["NotFound", { status: 404 }, /it is gone since, .*kubectl cluster-info/],
-  ["WebhookFailed", { status: 500 }, /see if its pods run; zonewise doctor/],
+  ["ServerError", { status: 503 }, /another server answered: kubectl cluster-info/],
+  ["NotFound", { status: 404 }, /deleted meanwhile, .*kubectl cluster-info/],
+  ["WebhookFailed", { status: 500 }, /check that its pods run; zonewise doctor/],
   ["Conflict", { status: 409 }, /run the command again/],
 ];
 for (const [code, details, hint] of HINTS)

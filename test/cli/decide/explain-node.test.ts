@@ -27,7 +27,7 @@ describe("zonewise explain node", () => {
         [answer.question, answer.allowed, answer.reason, answer.rule],
         ["update", false, reason, SKIP_RULES[reason].rule],
       );
-      assert.match(answer.message, /^it runs 1.0.0 and is to get 1.1.0; (?:because|since .*: n2: too slow)$/);
+      assert.match(answer.message, /^it runs 1.0.0 and will get 1.1.0; (?:because|since .*: n2: too slow)$/);
       assert.deepEqual(answer.objects, [{ kind: "NodeUpdatePolicy", name: "default" }]);
       assert.notEqual(answer.remedy, "");
       if (reason === "Frozen") assert.match(answer.remedy, /nodeupdatepolicy default .*"unfreeze":"n2-1"/);
@@ -46,7 +46,7 @@ describe("zonewise explain node", () => {
       const own = policy({}, { active: [entry("n1", { phase, waitsFor: "a person" })] });
       const answer = told(node("n1"), own) ?? assert.fail();
       assert.deepEqual([answer.reason, answer.rule, answer.since], [phase, PHASE_RULES[phase].rule, at(-MINUTE)]);
-      assert.match(answer.message, /^it goes from 1.0.0 to 1.1.0 by policy default; a person/);
+      assert.match(answer.message, /^policy default updates it from 1.0.0 to 1.1.0; a person/);
       assert.equal(answer.until, at(-MINUTE + deadlineOf(phase, own) * 1000));
     });
 

@@ -154,7 +154,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
         metadata: { name: "core" },
         spec: { selector: { matchLabels: { "rollout-group": "ingester" } }, maxUnavailable: 1 },
       }),
-    says: { doctor: /warning {2}pdb\/core: it selects pods of ingester-zone-a beside a zone-aware budget/ },
+    says: { doctor: /warning {2}pdb\/core: it selects pods of ingester-zone-a as a zone-aware budget does/ },
     cure: { by: "doctor" },
   },
 ];

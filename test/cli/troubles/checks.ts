@@ -80,7 +80,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     seenAfter: 45,
     says: {
       status: /GateWaiting/,
-      explain: /roll out: Waiting {2}GateWaiting\n.*ingester-zone-b waits for gate gate: errors fails/,
+      explain: /roll out: Waiting {2}GateWaiting\n.*ingester-zone-b waits for gate gate: check "errors" fails/,
       page: /GateWaiting/,
     },
     event: /(?<![^])(?![^]*^GateWaiting ingester-zone-a)[^]*^GateWaiting ingester-zone-b/m,
@@ -143,7 +143,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
       createGate(at);
       setSpec(at, GATES, "gate", ["group"], "ingestr");
     },
-    says: { doctor: /rolloutgate\/gate: there is no rollout group ingestr; is ingester meant\?/ },
+    says: { doctor: /rolloutgate\/gate: there is no rollout group ingestr; did you mean ingester\?/ },
     cure: { by: "doctor" },
   },
   {
@@ -185,11 +185,8 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     },
     seenAfter: 20,
     object: "phasedrollout/guard",
-    says: {
-      doctor: /phasedrollout\/guard: there is no StatefulSet queu; is queue meant\?/,
-      explain: /roll out: no {2}ErrorSTSNotFound/,
-    },
-    cure: { by: "doctor" },
+    says: { explain: /roll out: no {2}ErrorSTSNotFound/ },
+    cure: {},
   },
   {
     trouble: "two PhasedRollouts for one StatefulSet",
@@ -198,9 +195,10 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
       createGuard(at, "second");
     },
     seenAfter: 20,
-    says: { doctor: /phasedrollout\/second: guard targets queue as well, and this one does nothing/ },
+    object: "phasedrollout/second",
+    says: { explain: /roll out: no {2}ErrorCannotManage/ },
     event: /^CannotManage /m,
-    cure: { by: "doctor" },
+    cure: {},
   },
   {
     trouble: "a StatefulSet whose PhasedRollout went without giving it back",
@@ -211,7 +209,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     },
     says: {
       doctor:
-        /statefulset\/queue: its annotation sts\.plus\/phasedRollout names PhasedRollout guard, and there is none/,
+        /statefulset\/queue: its annotation sts\.plus\/phasedRollout names PhasedRollout guard, which does not exist/,
     },
     cure: { by: "doctor" },
   },
@@ -247,7 +245,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
         "rolloutgroups.zonewise.dev",
       ),
     says: {
-      doctor: /RolloutGroup\.zonewise\.dev: the cluster has no such definition/,
+      doctor: /RolloutGroup\.zonewise\.dev: CRD not installed/,
       page: /The cluster knows no RolloutGroup/,
     },
     cure: { by: "doctor" },

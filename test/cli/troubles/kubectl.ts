@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 
 /** What `explain`, `doctor` and the first lines of every command propose. */
 export const proposalsIn = (said: string): string[] =>
-  [...said.matchAll(/^ +helps +(.*)$|^ {7}(\S.*)$|helps: (.*)$/gm)].map(([, ...texts]) => texts.join(""));
+  [...said.matchAll(/^ +fix:?(?: +.*)?$(?:\n {6,}\S.*)*|^ {7}\S.*(?:\n {7,}\S.*)*/gm)].map(([text]) => text);
 
 /** `kubectl …`, `zonewise …`, `echo … | kubectl …`, or several with `&&`; `;`, a bracket and a comma end a command in a sentence. */
 const COMMAND =

@@ -34,10 +34,10 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     make: (at) => setSpec(at, CRON_JOBS, CRON_JOB, ["suspend"], true),
     seenAfter: 150,
     says: {
-      status: /^reconciler {2}no tick since .*is suspended/,
-      explain: /^reconciler {2}no tick since .*is suspended/,
-      doctor: /^error {2}reconciler: no tick since .*is suspended/,
-      page: /No tick\. As recorded: 1 Ready .*is suspended/,
+      status: /^warning {2}the reconciler has not run since .*is suspended/,
+      explain: /^warning {2}the reconciler has not run since .*is suspended/,
+      doctor: /^error {2}reconciler: the reconciler has not run since .*is suspended/,
+      page: /The reconciler does not run\. As recorded: 1 Ready .*is suspended/,
     },
     cure: { by: "doctor" },
   },
@@ -56,8 +56,9 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     },
     seenAfter: 150,
     says: {
-      status: /no tick since .*Job zonewise-reconciler-1 has failed: exit code 2, RECONCILE_INTERVAL is no duration/,
-      doctor: /no tick since .*exit code 2, RECONCILE_INTERVAL is no duration/,
+      status:
+        /the reconciler has not run since .*Job zonewise-reconciler-1 has failed: exit code 2, RECONCILE_INTERVAL is no duration/,
+      doctor: /the reconciler has not run since .*exit code 2, RECONCILE_INTERVAL is no duration/,
       page: /RECONCILE_INTERVAL is no duration/,
     },
     cure: {
@@ -84,8 +85,8 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     },
     seenAfter: 310,
     says: {
-      status: /no tick since .*is held by zonewise-reconciler-1-x_1 since/,
-      doctor: /no tick since .*is held by zonewise-reconciler-1-x_1 since/,
+      status: /the reconciler has not run since .*is held by zonewise-reconciler-1-x_1 since/,
+      doctor: /the reconciler has not run since .*is held by zonewise-reconciler-1-x_1 since/,
       page: /is held by zonewise-reconciler-1-x_1/,
     },
     cure: { by: "doctor", takes: /delete/ },
@@ -174,7 +175,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     says: {
       status: /Ready \(old\)/,
       doctor: /there is no CronJob default\/zonewise-reconciler/,
-      page: /No tick\. As recorded: 1 Ready/,
+      page: /The reconciler does not run\. As recorded: 1 Ready/,
     },
     cure: {
       by: "doctor",

@@ -56,7 +56,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     make: (at) => annotate(at, "pods", "ingester-zone-a-1", { "sim/crash": "true" }),
     seenAfter: 45,
     object: "pod/ingester-zone-a-1",
-    says: { explain: /let its group go on: no {2}ZoneNotReady\n.*CrashLoopBackOff/, status: /ZoneNotReady/ },
+    says: { explain: /Blocks its group {2}ZoneNotReady\n.*CrashLoopBackOff/, status: /ZoneNotReady/ },
     event: /^ZoneNotReady /m,
     cure: {},
   },
@@ -76,7 +76,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     seenAfter: 45,
     says: { explain: /ZoneNotReady/, status: /ZoneNotReady/ },
     cure: {
-      text: /no node takes ingester-zone-a-1, see why: .*; make room,/,
+      text: /no node has room for ingester-zone-a-1, or a volume is missing; see why:/,
       does: (at) => {
         for (const node of NODES) setSpec(at, "nodes", node, ["unschedulable"], false);
       },
@@ -91,7 +91,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     seenAfter: 45,
     says: { explain: /ZoneNotReady/, status: /ZoneNotReady/ },
     cure: {
-      text: /ingester-zone-a has 1 of 2 pods, see why: .*free the quota if it is full: kubectl -n default describe resourcequota/,
+      text: /ingester-zone-a has 1 of 2 pods; see why:\n.*\n +or if a quota is full, free it:\n +kubectl -n default describe resourcequota/,
       does: (at) => remove(at, "resourcequotas", "pods"),
     },
   },
@@ -104,7 +104,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     seenAfter: 45,
     says: { explain: /MaxUnavailableReached\n.*Unschedulable/, status: /MaxUnavailableReached/ },
     cure: {
-      text: /no node takes ingester-zone-a-0, see why: .*bring back the volume that is missing/,
+      text: /no node has room for ingester-zone-a-0, or a volume is missing; see why:/,
       does: (at) => create(at, "persistentvolumeclaims", "PersistentVolumeClaim", { metadata: { name: "cache" } }),
     },
     curedAfter: 60,
@@ -121,7 +121,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     seenAfter: 60,
     says: { explain: /ZoneNotReady/, status: /ZoneNotReady/ },
     cure: {
-      text: /wait until ingester-zone-a-1 is gone; if it lasts, see which finalizer or lost node holds it/,
+      text: /wait until ingester-zone-a-1 is gone; if that takes long, see which finalizer or lost node keeps it/,
       does: (at) =>
         change(at, "pods", "ingester-zone-a-1", (pod) => ({ ...pod, metadata: { ...pod.metadata, finalizers: [] } })),
     },

@@ -98,7 +98,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
     },
     event: /^PrepareFailed .*ingester-zone-b-1/m,
     cure: {
-      text: /find out why the pod that the message names refuses: kubectl -n default logs ingester-zone-b-1/,
+      text: /find out why the pod that the message names refuses:\n +kubectl -n default logs ingester-zone-b-1/,
       does: (at) => {
         at.hosts = () => ({
           status: 200,

@@ -1,11 +1,8 @@
 /** The optional webhook on deletions of pods: who is asked, what is refused, and what evictions see of it (§5.12). */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { entryFile } from "../../entries.ts";
 import { keepPod } from "../stage/evict.ts";
 import { createBudget, serveWebhooks, type Webhooks } from "../stage/eviction-stage.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
-import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
@@ -158,24 +155,4 @@ guarded("while no function answers, a person is refused, and what has to delete 
     assert.equal((await remove(user, "zone-a-0", DRY_RUN)).code, 0, user);
   await stage.annotatePod("zone-a-0", { "zonewise/delete-by-hand": "true" });
   assert.equal((await remove("jane", "zone-a-0", DRY_RUN)).code, 0, "the way out");
-});
-
-guarded("doctor and explain say what guards deletions: the webhook, and above it the policy", async (stage) => {
-  const { admin, namespace } = stage;
-  const zonewise = async (...args: readonly string[]): Promise<string> =>
-    await new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        [entryFile("cli/main.ts"), ...args, "-n", namespace, "--request-timeout", "60s"],
-        (_, stdout, stderr) => resolve(stdout + stderr),
-      );
-    });
-  assert.match(await zonewise("explain", "pod/zone-a-0"), /delete by hand: yes {2}the budget has room/);
-  const policies = await renderPolicies(namespace, { folder: "infra/manifests/pod-deletion-policy" });
-  for (const policy of policies) await createManifest(admin, policy);
-  try {
-    assert.match(await zonewise("explain", "pod/zone-a-0"), /delete by hand: no {2}DeletionPolicy/);
-  } finally {
-    for (const policy of policies) await deleteManifest(admin, policy);
-  }
 });

@@ -51,7 +51,7 @@ const ACTIVITIES: Readonly<Record<string, (status: ShadowStatus, pods: number) =
   },
   "RebootedIntoUpdate RebootedIntoUpdate": () => ["is back", "busy"],
   "MonitoringUpdate RebootedIntoUpdate": () => ["is back", "busy"],
-  "MonitoringUpdate MonitoringUpdate": () => ["watched: is its work back?", "busy"],
+  "MonitoringUpdate MonitoringUpdate": () => ["checking that its pods are back", "busy"],
   "Idle MonitoringUpdate": () => ["is done", "good"],
 };
 

@@ -20,7 +20,7 @@ import { ANNOTATION_TEXTS } from "./annotations.ts";
 import { DOCTOR_TEXTS } from "./doctor.ts";
 import { ORIGINAL_FLAGS, variableOf } from "./flags.ts";
 import { leavesOf, refusalsIn } from "./chart.ts";
-import { CHECKS } from "./checks.ts";
+import { CHECKS } from "../../../cli/decide/doctor/checks.ts";
 import { VALUE_TEXTS } from "./helm-values.ts";
 import { FAILURE_TEXTS, POLICY_TEXTS, SKIP_TEXTS } from "./nodes.ts";
 import { EVENT_TEXTS, REASON_TEXTS } from "./reasons.ts";

@@ -158,7 +158,7 @@ describe("the status page", { timeout: 300_000 }, () => {
     assert.ok(reconciler !== UNREAD);
     assert.equal(
       reconciler.noTick?.message,
-      "no tick since 2026-11-22T02:57:50Z (2m10s ago): CronJob default/zonewise-reconciler is suspended",
+      "the reconciler has not run since 2026-11-22T02:57:50Z (2m10s ago): CronJob default/zonewise-reconciler is suspended",
     );
     writeLease(clockOfLease, { tickedMs: 5000 });
     clock.at = 2000;

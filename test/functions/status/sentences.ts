@@ -28,7 +28,8 @@ export const NO_TICK = {
   noTick: {
     state: "stopped",
     reason: "Suspended",
-    message: "no tick since 2026-11-22T02:54:59Z (5m1s ago): CronJob default/zonewise-reconciler is suspended",
+    message:
+      "the reconciler has not run since 2026-11-22T02:54:59Z (5m1s ago): CronJob default/zonewise-reconciler is suspended",
     since: "2026-11-22T02:54:59Z",
     remedy: "kubectl patch it",
   },
@@ -56,7 +57,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   [
     "why a group waits, since when and until when",
     { groups: [store] },
-    "OtherZoneNotReady since 02:55:00 UTC (5 min ago) , until 03:01:00 UTC (in 1 min) zone-b waits for zone-a StatefulSet zone-b, StatefulSet zone-a, Pod zone-a-1 helps make all pods of zone-a ready: kubectl -n default get pods; or look: kubectl -n default describe pod zone-a-1",
+    "OtherZoneNotReady since 02:55:00 UTC (5 min ago) , until 03:01:00 UTC (in 1 min) zone-b waits for zone-a StatefulSet zone-b, StatefulSet zone-a, Pod zone-a-1 Fix make all pods of zone-a ready: kubectl -n default get pods or look: kubectl -n default describe pod zone-a-1",
   ],
   [
     "until when a zone may begin without its gates, also of a group that is done",

@@ -110,8 +110,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     breaks: "a watch cuts off no cure of a reconciler that does not tick",
     file: "cli/output/print.ts",
     tests: ["test/cli/commands/no-tick.test.ts"],
-    find: "isCut ? wrap(helps) : helps",
-    replacement: "helps",
+    find: "isCommand(line) && !isCut ? line : wrap(line)",
+    replacement: "isCommand(line) ? line : wrap(line)",
   },
   {
     breaks: "undo shows on a narrow terminal what each zone was and becomes",
@@ -191,13 +191,6 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "status.targetObservedGeneration !== undefined",
   },
   {
-    breaks: "doctor never advises to delete the PhasedRollout that manages",
-    file: "cli/decide/doctor/rollouts.ts",
-    tests: ["test/cli/decide/doctor/rollouts.test.ts"],
-    find: "one === owner || (other !== owner && one < other)",
-    replacement: "one < other",
-  },
-  {
     breaks: "a budget is deleted only if the kept one selects all that it does",
     file: "reconciler/budget/scope.ts",
     tests: ["test/reconciler/remedies/cures.test.ts"],
@@ -213,7 +206,7 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "no label but that of another group is taken off running pods",
-    file: "reconciler/remedies/cures.ts",
+    file: "reconciler/remedies/budget-cures.ts",
     tests: ["test/cli/decide/doctor/budgets.test.ts"],
     find: "own === undefined || lacking.some(([key]) => key !== LABELS.rolloutGroup)",
     replacement: "own === undefined",
@@ -224,20 +217,6 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     tests: ["test/cli/decide/doctor/budgets.test.ts"],
     find: "others.some(({ podLabels }) => matchesLabels(matchLabels, podLabels))",
     replacement: "others.length < 0",
-  },
-  {
-    breaks: "doctor finds a template by which no pod of a zone is guarded",
-    file: "cli/decide/doctor/installation.ts",
-    tests: ["test/cli/decide/doctor/installation.test.ts"],
-    find: 'annotations[ANNOTATIONS.deleteByHand] === "true"',
-    replacement: "annotations[ANNOTATIONS.deleteByHand] !== undefined",
-  },
-  {
-    breaks: "explain says that nothing would refuse a deletion while another zone is down",
-    file: "cli/decide/explain-deletion.ts",
-    tests: ["test/cli/decide/explain-deletion.test.ts"],
-    find: "if (judged.allowed) {",
-    replacement: 'if (judged.allowed || by === "none") {',
   },
   {
     breaks: "no text of a Lease stands in a command",
@@ -255,7 +234,7 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "doctor proposes a change once, not by each finding that it would end",
-    file: "cli/decide/doctor/check.ts",
+    file: "cli/decide/doctor/checks.ts",
     tests: ["test/cli/decide/doctor/check.test.ts"],
     find: "return isNew;",
     replacement: "return true;",

@@ -90,6 +90,6 @@ describe("an eviction webhook", () => {
   it("of another Service is to be served, or removed", () => {
     const left = hook({ service: "old/webhooks" });
     const { remedy } = judgeGuard("ns", registered(hook({ name: "b" }), left), FAILED("no endpoints available"));
-    assert.match(remedy, /^see what serves webhooks: kubectl -n old get /);
+    assert.match(remedy, /^see what serves webhooks, .*:\nkubectl -n old get /);
   });
 });

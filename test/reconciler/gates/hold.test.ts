@@ -35,7 +35,7 @@ describe("several gates", () => {
     const held = judgeGates([stored({}, record)], viewOf(zones, b, 1)).holds.get(b.uid);
     assert.equal(
       held?.message,
-      "zone-b waits for gate gate: errors fails (errors{} 7); since 2026-01-01T00:00:00Z, next check at 2026-01-01T00:00:10Z",
+      'zone-b waits for gate gate: check "errors" fails (errors{} 7); since 2026-01-01T00:00:00Z, next check at 2026-01-01T00:00:10Z',
     );
   });
 

@@ -78,13 +78,13 @@ describe("checks of Prometheus before a start", () => {
     it(title, () => assert.deepEqual(reasons(one), expected));
 
   it("say which check, and what it has seen", () => {
-    assert.equal(plan({ answer: bad }).status.message, "check errors fails: up{} 0");
+    assert.equal(plan({ answer: bad }).status.message, 'check "errors" fails: up{} 0');
     assert.equal(
       plan({ answer: none }).status.waiting[0]?.message,
-      "check errors has no answer: Unreachable: connect ECONNREFUSED",
+      'check "errors" has no answer: Unreachable: connect ECONNREFUSED',
     );
     const passing = plan({ answer: good }).status;
-    assert.equal(passing.message, "check errors has succeeded 1 of 2 times in a row");
+    assert.equal(passing.message, 'check "errors": 1 of 2 consecutive passes');
   });
 
   it("start a node in the pass whose answer was the last one that was missing", () => {

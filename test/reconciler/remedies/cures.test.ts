@@ -9,8 +9,8 @@ import { zonesOf } from "../../cli/decide/worlds.ts";
 
 const CRASHING = { ready: false, working: false, broken: "CrashLoopBackOff" };
 const STARTING = { ready: false, working: false };
-const DELETE = "delete the broken pod, its controller creates it again: kubectl -n test delete pod ingester-zone-a-0";
-const LOOK = "look: kubectl -n test describe pod ingester-zone-a-0";
+const DELETE = "delete the pod; its StatefulSet recreates it:\nkubectl -n test delete pod ingester-zone-a-0";
+const LOOK = "look:\nkubectl -n test describe pod ingester-zone-a-0";
 
 interface Case {
   readonly what: string;
@@ -26,83 +26,83 @@ const CASES: readonly Case[] = [
   {
     what: "one broken pod of a zone that has finished: the pod goes",
     zone: { pods: { 0: { ...CRASHING, revision: LAST } } },
-    cure: `${DELETE}; or ${LOOK}`,
+    cure: `${DELETE}\nor ${LOOK}`,
   },
   {
     what: "a broken pod beside a ready one of the same new template: the pod goes",
     zone: { at: LAST, currentRevision: PREVIOUS, updateRevision: LAST, pods: { 0: CRASHING } },
-    cure: `${DELETE}; or ${LOOK}`,
+    cure: `${DELETE}\nor ${LOOK}`,
   },
   {
     what: "the first pod of a new template: the template is at fault, and undo names the group",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
-    cure: `take back the zones under way: zonewise -n test undo ingester; or fix the template: kubectl -n test edit statefulset ingester-zone-a ingester-zone-b; or ${LOOK}`,
+    cure: `undo the rollout in the zones under way:\nzonewise -n test undo ingester\nor fix the template:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-b\nor ${LOOK}`,
   },
   {
     what: "the first pods of a new template in two zones: both zones have it",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
     other: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
     several: true,
-    cure: "take back the zones under way: zonewise -n test undo ingester; or fix the template: kubectl -n test edit statefulset ingester-zone-a ingester-zone-b; or look: kubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0",
+    cure: "undo the rollout in the zones under way:\nzonewise -n test undo ingester\nor fix the template:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-b\nor look:\nkubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0",
   },
   {
     what: "the only pod of a zone that has finished, while another zone is well with the same images: the pod goes",
     zone: { replicas: 1, pods: { 0: CRASHING } },
-    cure: `${DELETE}; or ${LOOK}`,
+    cure: `${DELETE}\nor ${LOOK}`,
   },
   {
     what: "the first template of a new group, with which no pod was ever ready: it is at fault, and nothing is to undo",
     zone: { replicas: 1, pods: { 0: CRASHING } },
     other: { replicas: 1, pods: { 0: CRASHING } },
-    cure: `fix the template: kubectl -n test edit statefulset ingester-zone-a; or ${LOOK}`,
+    cure: `fix the template:\nkubectl -n test edit statefulset ingester-zone-a\nor ${LOOK}`,
   },
   {
     what: "a broken pod of an earlier template: the rollout replaces it",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: CRASHING } },
-    cure: `wait: ingester-zone-a-0 of an earlier template serves nothing, and is replaced next; or ${LOOK}`,
+    cure: `wait: ingester-zone-a-0 has an earlier template and does not serve, so it is replaced next\nor ${LOOK}`,
   },
   {
     what: "a pod that fits on no node: room is made",
     zone: { pods: { 0: { ...CRASHING, broken: "Unschedulable" } } },
-    cure: `no node takes ingester-zone-a-0, see why: kubectl -n test describe pod ingester-zone-a-0; make room, or bring back the volume that is missing; or ${LOOK}`,
+    cure: "no node has room for ingester-zone-a-0, or a volume is missing; see why:\nkubectl -n test describe pod ingester-zone-a-0",
   },
   {
     what: "a pod that starts, of a template that is well elsewhere: it may go",
     zone: { pods: { 0: STARTING } },
-    cure: `wait for ingester-zone-a-0; if it does not become ready, delete it, its controller creates it again: kubectl -n test delete pod ingester-zone-a-0; or ${LOOK}`,
+    cure: `wait for ingester-zone-a-0; if it does not become ready, delete it, and its StatefulSet recreates it:\nkubectl -n test delete pod ingester-zone-a-0\nor ${LOOK}`,
   },
   {
     what: "pods of two zones that start: none is deleted",
     zone: { pods: { 0: STARTING } },
     other: { pods: { 0: STARTING } },
     several: true,
-    cure: `wait for the pods; or look: kubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0`,
+    cure: `wait for the pods\nor look:\nkubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0`,
   },
   {
     what: "a pod that starts beside another zone that is broken: it is not deleted",
     zone: { pods: { 0: STARTING } },
     other: { pods: { 0: CRASHING } },
-    cure: `wait for the pods; or ${LOOK}`,
+    cure: `wait for the pods\nor ${LOOK}`,
   },
   {
     what: "the first pod of a new template that starts: the template may be at fault",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...STARTING, revision: LAST } } },
-    cure: `wait for ingester-zone-a-0; if it does not become ready, take back the zones under way: zonewise -n test undo ingester; or fix the template: kubectl -n test edit statefulset ingester-zone-a ingester-zone-b; or ${LOOK}`,
+    cure: `wait for ingester-zone-a-0; if it does not become ready, undo the rollout in the zones under way:\nzonewise -n test undo ingester\nor fix the template:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-b\nor ${LOOK}`,
   },
   {
     what: "a pod of an earlier template that recovers: it is not touched",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: STARTING } },
-    cure: `wait for the pods; or ${LOOK}`,
+    cure: `wait for the pods\nor ${LOOK}`,
   },
   {
     what: "a pod that does not go: what holds it",
     zone: { pods: { 0: { ready: false, working: false, terminating: true } } },
-    cure: `wait until ingester-zone-a-0 is gone; if it lasts, see which finalizer or lost node holds it: kubectl -n test get pod ingester-zone-a-0 -o yaml; or ${LOOK}`,
+    cure: `wait until ingester-zone-a-0 is gone; if that takes long, see which finalizer or lost node keeps it:\nkubectl -n test get pod ingester-zone-a-0 -o yaml\nor ${LOOK}`,
   },
   {
     what: "a pod of which a container works: it is not touched",
     zone: { pods: { 0: { ...CRASHING, working: true } } },
-    cure: `wait for the pods; or ${LOOK}`,
+    cure: `wait for the pods\nor ${LOOK}`,
   },
 ];
 
@@ -124,7 +124,7 @@ describe("zonewise explain proposes first for", () => {
     const objects = [{ kind: "StatefulSet", name: "ingester-zone-a" }];
     assert.equal(
       curePods({ namespace: "test", group: "ingester", zones: short, objects, message: "" }),
-      "ingester-zone-a has 2 of 3 pods, see why: kubectl -n test describe statefulset ingester-zone-a; free the quota if it is full: kubectl -n test describe resourcequota; or look: kubectl -n test get pods",
+      "ingester-zone-a has 2 of 3 pods; see why:\nkubectl -n test describe statefulset ingester-zone-a\nor if a quota is full, free it:\nkubectl -n test describe resourcequota\nor look:\nkubectl -n test get pods",
     );
   });
 });
@@ -148,11 +148,11 @@ describe("the cure of several budgets", () => {
   it("deletes the one that selects nothing beside what the other does", () =>
     assert.equal(
       cureOf(budget("first", { tier: "x", app: "db" }), WIDE),
-      "keep one, such as second: kubectl -n test delete zpdb first",
+      "keep one, such as second:\nkubectl -n test delete zpdb first",
     ));
 
   it("deletes none that may protect another group", () => {
-    const edit = "let one select the pod: kubectl -n test edit zpdb second";
+    const edit = "let one select the pod:\nkubectl -n test edit zpdb second";
     assert.equal(cureOf(budget("first", { app: "db" }), WIDE), edit);
     assert.equal(cureOf(WIDE), edit);
   });
@@ -165,9 +165,9 @@ it("names no leader that follows the zone", () => {
   );
   const objects = [{ kind: "StatefulSet", name: "ingester-zone-a" }];
   const world = { ...worldOf(zones), message: "", objects };
-  assert.match(remedyFor("LeaderNotFound", { ...world, all: zones }), /^if it is to follow nobody: /);
+  assert.match(remedyFor("LeaderNotFound", { ...world, all: zones }), /^if it should follow no zone:\n/);
   assert.match(
     remedyFor("LeaderNotFound", world),
-    /^see where it is: kubectl .* get statefulset gone --show-labels; or if/,
+    /^see where it is:\nkubectl .* get statefulset gone --show-labels\nor if/,
   );
 });

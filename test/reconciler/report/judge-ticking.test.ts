@@ -62,22 +62,22 @@ describe("the reconciler does not tick", () => {
     [
       "Suspended",
       { lease: held(121, false), cronJob: suspended },
-      /^no tick since 2026-01-01T11:57:59.000Z \(2m1s ago\): CronJob cache\/zonewise-reconciler is suspended$/,
+      /^the reconciler has not run since 2026-01-01T11:57:59.000Z \(2m1s ago\): CronJob cache\/zonewise-reconciler is suspended$/,
     ],
     [
       "Suspended",
       { lease: held(15, false), cronJob: suspended },
-      /^last tick 15s ago: CronJob cache\/zonewise-reconciler is suspended$/,
+      /^the reconciler last ran 15s ago: CronJob cache\/zonewise-reconciler is suspended$/,
     ],
     [
       "Suspended",
       { lease: held(1), cronJob: suspended },
-      /^last tick 1s ago: CronJob .* is suspended: the run under way ends within a minute, and none follows$/,
+      /^the reconciler last ran 1s ago: CronJob .* is suspended: the current run ends within a minute, and no other follows$/,
     ],
     [
       "NotInstalled",
       { lease: undefined, cronJob: undefined },
-      /^no tick is recorded: no reconciler serves namespace cache: /,
+      /^no run of the reconciler is recorded: no reconciler serves namespace cache: /,
     ],
     [
       "LeaseHeld",
@@ -120,22 +120,22 @@ describe("the reconciler does not tick", () => {
     [
       "NoJob",
       { lease: held(121, false), cronJob: { ...cronJob, lastJobAt: ago(121) } },
-      /has created no Job since 2026-01-01T11:57:59.*\? If it was resumed just now, the next run begins within a minute$/,
+      /has created no Job since 2026-01-01T11:57:59.*: kube-controller-manager may not be running\. If it was resumed just now, the next run starts within a minute$/,
     ],
     [
       "NotExplained",
       { lease: held(121, false), jobs: [job("r-1", "succeeded", 90)] },
-      /Lease and Jobs do not say why$/,
+      /the Lease and the Jobs show no reason$/,
     ],
     [
       "NotExplained",
       { lease: held(121, false), cronJob: undefined, unread: ["CronJob cache/zonewise-reconciler may not be read"] },
-      /why is not known: CronJob cache\/zonewise-reconciler may not be read$/,
+      /the cause is unknown: CronJob cache\/zonewise-reconciler may not be read$/,
     ],
     [
       "NotKnown",
       { lease: undefined, leaseUnread: "Lease cache/zonewise-reconciler may not be read" },
-      /^whether the reconciler ticks is not known: Lease/,
+      /^it is unknown whether the reconciler runs: Lease/,
     ],
     [
       "NotKnown",
@@ -167,7 +167,11 @@ describe("the reconciler does not tick", () => {
       { lease: { ...held(undefined), heldSince: ago(120) } },
       /^the reconciler has not ticked yet: zonewise-reconciler-1-abcde_1 took the Lease 2m ago$/,
     ],
-    ["LeaseHeld", { lease: { ...held(undefined), heldSince: ago(121) } }, /^no tick is recorded: Lease /],
+    [
+      "LeaseHeld",
+      { lease: { ...held(undefined), heldSince: ago(121) } },
+      /^no run of the reconciler is recorded: Lease /,
+    ],
     [
       "JobFailing",
       {
@@ -177,7 +181,7 @@ describe("the reconciler does not tick", () => {
       },
       /Job r-1 has failed/,
     ],
-    ["NotExplained", { lease: undefined, cronJob: { ...cronJob, createdAt: ago(121) } }, /do not say why$/],
+    ["NotExplained", { lease: undefined, cronJob: { ...cronJob, createdAt: ago(121) } }, /show no reason$/],
   ];
   it("puts no text of a Lease into a command that is no pod's name", () => {
     const facts = { lease: held(301, true, "$(reboot)_1"), jobs: [job("r-2", "failed", 20)] };
@@ -191,6 +195,6 @@ describe("the reconciler does not tick", () => {
       assert.equal(found?.reason, reason, found?.message);
       assert.match(found?.message ?? "", message);
       assert.equal(found?.state, ["NotKnown", "NotYet"].includes(reason) ? "unknown" : "stopped");
-      assert.match(found?.remedy ?? "", /^(unless .*: )?kubectl -n cache |^see what|^docs\//);
+      assert.match(found?.remedy ?? "", /^(unless .*:\n)?kubectl -n cache |^see what|^install it: docs\//);
     });
 });

@@ -75,7 +75,7 @@ describe("over random groups and histories", () => {
           const target = cluster.set(decision.zone.name);
           const pods = cluster.podsOf(decision.zone.name);
           const others = cluster.sets().filter(({ metadata }) => metadata.name !== decision.zone.name);
-          assert.ok(!isPaused(target), "a paused zone is left alone");
+          assert.ok(!isPaused(target), "no pod of a paused zone is replaced");
           const chosen = pods.filter(({ metadata }) => decision.pods.some(({ uid }) => uid === metadata.uid));
           assert.ok(chosen.length > 0 && chosen.length === decision.pods.length);
           const serving = chosen.filter((pod) => !servesNothing(pod));

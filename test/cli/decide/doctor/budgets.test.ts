@@ -2,17 +2,20 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BUDGETS as CHECKS } from "../../../../cli/decide/doctor/budgets.ts";
-import { type Finding, runChecks } from "../../../../cli/decide/doctor/check.ts";
+import { type Facts, type Finding, isGrouped } from "../../../../cli/decide/doctor/check.ts";
 import type { PodDisruptionBudget } from "../../../../infra/kubernetes/resources.ts";
 import type { StoredBudget } from "../../../../reconciler/budget/scope.ts";
-import type { Zone } from "../../../../reconciler/model/zone.ts";
+import { groupKey, type Zone } from "../../../../reconciler/model/zone.ts";
 import { zonesOf, budgetOf } from "../worlds.ts";
 
 const examineBudgets = (
   budgets: readonly StoredBudget[],
   zones: readonly Zone[],
   others: readonly PodDisruptionBudget[] | undefined,
-): Finding[] => runChecks(CHECKS, { budgets, zones, others });
+): Finding[] => {
+  const groups = Map.groupBy(zones.filter(isGrouped), groupKey);
+  return CHECKS.flatMap(({ find }) => find({ budgets, zones, groups, others } as unknown as Facts));
+};
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const labels = { "rollout-group": "ingester" };
@@ -37,8 +40,8 @@ it("proposes to delete only a budget that selects nothing beside what the kept o
     return examineBudgets(budgets, of, []).find(({ check }) => check === "budgets-overlap")?.fix ?? "";
   };
   const wide = { tier: "x" };
-  assert.equal(fixWith(both, wide), "keep one, such as budget-1: kubectl -n test delete zpdb budget-0");
-  assert.equal(fixWith(wide, both), "keep one, such as budget-0: kubectl -n test delete zpdb budget-1");
+  assert.equal(fixWith(both, wide), "keep one, such as budget-1:\nkubectl -n test delete zpdb budget-0");
+  assert.equal(fixWith(wide, both), "keep one, such as budget-0:\nkubectl -n test delete zpdb budget-1");
   assert.equal(fixWith(wide, { "rollout-group": "ingester" }), "kubectl -n test edit zpdb budget-1");
 });
 
@@ -57,7 +60,7 @@ it("takes no label off running pods but that of another group, as a Service may 
     return examineBudgets([budget], [...of, ...store], []).find(({ object }) => object.endsWith("store-0"))?.fix ?? "";
   };
   assert.match(fixOf({}), /label --overwrite pods -l 'app=store' rollout-group=store && .*"rollout-group":"store"/);
-  assert.match(fixOf({ tier: "x" }), /: kubectl -n test edit zpdb ingester$/);
+  assert.match(fixOf({ tier: "x" }), /:\nkubectl -n test edit zpdb ingester$/);
 });
 
 describe("of a group without a budget", () => {
@@ -187,7 +190,7 @@ describe("zonewise doctor", () => {
       budgets: [budgetOf({})],
       of: [first, second, { ...second, name: "ingester-zone-c", podLabels: {} }],
       found: "error budget-selects-half statefulset/ingester-zone-c",
-      fix: /^this replaces its pods: kubectl -n test patch statefulset ingester-zone-c .*"labels":\{"rollout-group":"ingester"\}/,
+      fix: /^this replaces its pods:\nkubectl -n test patch statefulset ingester-zone-c .*"labels":\{"rollout-group":"ingester"\}/,
     },
     {
       name: "a zone that the budget of the others leaves out",
@@ -197,14 +200,14 @@ describe("zonewise doctor", () => {
         { ...second, name: "ingester-zone-c" },
       ],
       found: "warning budget-selects-half statefulset/ingester-zone-c",
-      fix: /^this replaces its pods: kubectl .* label --overwrite statefulset ingester-zone-c tier=x && kubectl .* patch statefulset ingester-zone-c .*'$/,
+      fix: /^this replaces its pods:\nkubectl .* label --overwrite statefulset ingester-zone-c tier=x && kubectl .* patch statefulset ingester-zone-c .*'$/,
     },
     {
       name: "a pattern that matches no pod",
       budgets: [regex("store-([0-9]+)")],
       of: [first, second],
       found: "error pattern-matches-no-pod zpdb/ingester",
-      fix: /kubectl -n test patch zpdb ingester --type=merge -p '\{"spec":\{"podNamePartitionRegex":"\.\*-\(\[0-9\]\+\)","podNameRegexGroup":1\}\}'; otherwise/,
+      fix: /kubectl -n test patch zpdb ingester --type=merge -p '\{"spec":\{"podNamePartitionRegex":"\.\*-\(\[0-9\]\+\)","podNameRegexGroup":1\}\}'\nor otherwise/,
     },
   ];
   for (const { name, budgets, of, found, fix } of HALVES)

@@ -1,25 +1,23 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { type Finding, sortFindings } from "../../../../cli/decide/doctor/check.ts";
-
-const finding = (level: Finding["level"], check: string, fix: string): Finding => ({
-  level,
-  check,
-  object: "o",
-  message: "m",
-  fix,
-});
+import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
+import { readZone } from "../../../../reconciler/model/zone.ts";
+import { statefulSetObject } from "../../../reconciler/builders.ts";
 
 it("errors come first, and a change is proposed once, by the gravest finding", () => {
-  const change = "kubectl -n test label --overwrite statefulset a rollout-group=db";
-  const found = [
-    finding("warning", "single-zone", `if so: ${change}`),
-    finding("warning", "one", "kubectl -n test edit statefulset a"),
-    finding("error", "leader-missing", change),
-    finding("error", "two", "kubectl -n test edit statefulset a"),
+  const leader = "grafana.com/rollout-downscale-leader";
+  const objects = [
+    statefulSetObject({ name: "db-zone-a", labels: { "rollout-group": "compactr" } }),
+    statefulSetObject({
+      name: "db-zone-b",
+      labels: { "rollout-group": "compactor" },
+      annotations: { [leader]: "db-zone-a" },
+    }),
+    statefulSetObject({ name: "db-zone-c", labels: { "rollout-group": "compactor" }, updateStrategy: "RollingUpdate" }),
   ];
+  const found = diagnose({ sets: objects.map((object) => ({ object, zone: readZone(object) })) });
   assert.deepEqual(
-    sortFindings(found).map(({ check }) => check),
-    ["leader-missing", "two", "one"],
+    found.map(({ level, check }) => `${level} ${check}`),
+    ["error not-on-delete", "error leader-missing"],
   );
 });

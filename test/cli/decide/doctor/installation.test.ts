@@ -1,22 +1,12 @@
 /** `zonewise doctor`: what an installation lacks, and whose removal would delete the definitions (docs/migrate/rollout-operator.md). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Finding, runChecks } from "../../../../cli/decide/doctor/check.ts";
-import {
-  ACCOUNTS,
-  DELETIONS,
-  OWNERS,
-  PROTECTION,
-  TEMPLATES,
-  TICKS,
-  WEBHOOKS,
-} from "../../../../cli/decide/doctor/installation.ts";
+import type { Finding } from "../../../../cli/decide/doctor/check.ts";
+import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
 import { describeRight, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../../../../cli/decide/doctor/rights.ts";
-import type { StatefulSet, WebhookConfiguration } from "../../../../infra/kubernetes/resources.ts";
+import type { WebhookConfiguration } from "../../../../infra/kubernetes/resources.ts";
 import type { Guard } from "../../../../reconciler/budget/guard.ts";
-import { ANNOTATIONS } from "../../../../reconciler/model/annotations.ts";
 import { rightsOf, rulesBoundTo } from "../../../infra/rights.ts";
-import { statefulSetObject } from "../../../reconciler/builders.ts";
 
 const NAME = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 const OURS = { "helm.sh/resource-policy": "keep", "kubectl.kubernetes.io/last-applied-configuration": "{}" };
@@ -35,7 +25,7 @@ const ROWS: readonly Row[] = [
     name: "a Helm release of the original, also after an apply of ours",
     labels: { "app.kubernetes.io/managed-by": "Helm" },
     annotations: { ...OURS, "meta.helm.sh/release-name": "mimir", "meta.helm.sh/release-namespace": "metrics" },
-    says: /Helm release metrics\/mimir: its removal deletes it, and with it every object of this kind/,
+    says: /Helm release metrics\/mimir: its removal deletes it, together with every object of this kind/,
   },
   {
     name: "an application of Argo CD",
@@ -63,9 +53,9 @@ const ROWS: readonly Row[] = [
 describe("zonewise doctor warns of", () => {
   for (const { name, labels = {}, annotations = {}, says } of ROWS)
     it(name, () => {
-      const findings = runChecks(OWNERS, [
-        { metadata: { name: NAME, labels: { ...labels }, annotations: { ...annotations } } },
-      ]);
+      const findings = diagnose({
+        definitions: [{ metadata: { name: NAME, labels: { ...labels }, annotations: { ...annotations } } }],
+      });
       assert.equal(findings.length, says ? 1 : 0);
       if (!says) return;
       assert.deepEqual(
@@ -86,11 +76,13 @@ describe("zonewise doctor", () => {
         metadata: { name: "evictions" },
         webhooks: [{ name: "w", failurePolicy, clientConfig: { caBundle: "Cg==", service: { name: "s", path } } }],
       }) as unknown as WebhookConfiguration;
-    const found = runChecks(WEBHOOKS, [
-      hook("Ignore", "/admission/mutate-pod-eviction"),
-      hook("Fail", "/admission/mutate-pod-eviction"),
-      hook("Ignore", "/admission/zpdb-validation"),
-    ]);
+    const found = diagnose({
+      webhooks: [
+        hook("Ignore", "/admission/mutate-pod-eviction"),
+        hook("Fail", "/admission/mutate-pod-eviction"),
+        hook("Ignore", "/admission/zpdb-validation"),
+      ],
+    });
     assert.deepEqual(summaryOf(found), ["warning webhook-fails-open webhookconfiguration/evictions"]);
     assert.match(
       found[0]?.fix ?? "",
@@ -104,22 +96,22 @@ describe("zonewise doctor", () => {
         metadata: { name },
         webhooks: [{ name: "w", clientConfig: { service: { name: "s" }, ...(caBundle && { caBundle }) } }],
       }) as unknown as WebhookConfiguration;
-    const found = runChecks(WEBHOOKS, [
-      hook("pod-eviction-zonewise"),
-      hook("no-downscale-zonewise", "Cg=="),
-      hook("other"),
-    ]);
+    const found = diagnose({
+      webhooks: [hook("pod-eviction-zonewise"), hook("no-downscale-zonewise", "Cg=="), hook("other")],
+    });
     assert.deepEqual(summaryOf(found), ["error webhook-without-ca webhookconfiguration/pod-eviction-zonewise"]);
     assert.match(found[0]?.fix ?? "", /^give it the label grafana.com\/inject-rollout-operator-ca=true/);
     const labels = { "grafana.com/inject-rollout-operator-ca": "true" };
     const labelled = { ...hook("pod-eviction-zonewise"), metadata: { name: "pod-eviction-zonewise", labels } };
-    const [ours] = runChecks(WEBHOOKS, [labelled]);
+    const [ours] = diagnose({ webhooks: [labelled] });
     assert.match(ours?.fix ?? "", /by the roles of infra\/manifests\/certificates, and without them nobody does/);
   });
 
   it("finds missing rights", () => {
     const find = (count: number) =>
-      runChecks(ACCOUNTS, { who: "you", missing: INSTALL_RIGHTS.slice(0, count), all: INSTALL_RIGHTS, fix: "fix" });
+      diagnose({
+        accounts: [{ who: "you", missing: INSTALL_RIGHTS.slice(0, count), all: INSTALL_RIGHTS, fix: "fix" }],
+      });
     const messages = [0, 1, INSTALL_RIGHTS.length].map((count) => find(count).map(({ message }) => message));
     const one = "it may not create customresourcedefinitions.apiextensions.k8s.io";
     assert.deepEqual(messages, [[], [one], ["it has none of the rights that it needs"]]);
@@ -136,40 +128,6 @@ describe("zonewise doctor", () => {
   });
 });
 
-describe("of a template that carries zonewise/delete-by-hand", () => {
-  const found = (value: string) => {
-    const object = statefulSetObject({ name: "ingester-zone-a" });
-    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: value } } };
-    return runChecks(TEMPLATES, [{ ...object, spec: { ...object.spec, template } } as StatefulSet]);
-  };
-
-  it("says that no guard refuses a deletion of its pods, and takes it out", () => {
-    const [finding = assert.fail(), ...more] = found("true");
-    assert.equal(more.length, 0);
-    assert.deepEqual(
-      [finding.level, finding.check, finding.object],
-      ["warning", "delete-by-hand-in-template", "statefulset/ingester-zone-a"],
-    );
-    assert.match(finding.message, /no guard refuses a deletion of any of its pods$/);
-    assert.match(
-      finding.fix,
-      /: kubectl -n \S+ patch statefulset ingester-zone-a --type=json -p '\[\{"op":"remove","path":"[^ ]+\/zonewise[^ /]*~1delete-by-hand"\}\]'$/,
-    );
-  });
-
-  it("finds nothing where no guard obeys it: another value, or no group", () => {
-    assert.deepEqual(found("yes"), []);
-    const object = statefulSetObject({ name: "ingester-zone-a" });
-    assert.deepEqual(runChecks(TEMPLATES, [object]), []);
-    const { labels: _, ...metadata } = object.metadata ?? {};
-    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: "true" } } };
-    assert.deepEqual(
-      runChecks(TEMPLATES, [{ ...object, metadata, spec: { ...object.spec, template } } as StatefulSet]),
-      [],
-    );
-  });
-});
-
 it("calls what is known to be wrong an error, and what could not be seen a warning", () => {
   const said = { message: "m", remedy: "r" };
   const guard = (reason: Guard["reason"], notTried?: true) => ({
@@ -177,20 +135,15 @@ it("calls what is known to be wrong an error, and what could not be seen a warni
     guard: { reason, ...said, ...(notTried && { notTried }) },
   });
   const guards = [guard("Guarded"), guard("NoWebhook"), guard("WebhookDown"), guard("NotSeen"), guard("NotSeen", true)];
-  assert.deepEqual(summaryOf(runChecks(PROTECTION, guards)), [
+  assert.deepEqual(summaryOf(diagnose({ guards })), [
     "error not-guarded zpdb/db",
     "error not-guarded zpdb/db",
     "warning not-checked zpdb/db",
     "warning not-tried zpdb/db",
   ]);
-  const places = ["none", "policy", "webhook", "down", "unknown"].map((by) => ({
-    namespace: by,
-    guard: { by, ...said },
-  }));
-  assert.deepEqual(summaryOf(runChecks(DELETIONS, places as never)), [
-    "error deletions-refused namespace/down",
-    "warning not-checked namespace/unknown",
-  ]);
   const ticks = (["stopped", "unknown"] as const).map((state) => ({ state, reason: "NotKnown", ...said }) as const);
-  assert.deepEqual(summaryOf(runChecks(TICKS, ticks)), ["error no-tick reconciler", "warning not-checked reconciler"]);
+  assert.deepEqual(summaryOf(diagnose({ noTicks: ticks })), [
+    "error no-tick reconciler",
+    "warning not-checked reconciler",
+  ]);
 });

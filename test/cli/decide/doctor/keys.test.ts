@@ -1,8 +1,9 @@
 /** Which labels and annotations doctor takes for mistyped ones of ours. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { runChecks } from "../../../../cli/decide/doctor/check.ts";
-import { findMeantKey, KEY_CHECKS, type Keyed } from "../../../../cli/decide/doctor/keys.ts";
+import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
+import type { Keyed } from "../../../../cli/decide/doctor/check.ts";
+import { findMeantKey } from "../../../../cli/decide/doctor/keys.ts";
 import { ANNOTATIONS, LABELS } from "../../../../reconciler/model/annotations.ts";
 
 const MISSES: readonly (readonly [written: string, meant: string | undefined])[] = [
@@ -42,9 +43,9 @@ it("no key of ours is taken for another", () => {
 describe("a mistyped key", () => {
   const fixOf = (of: Partial<Keyed>): string | undefined => {
     const bare = { kind: "statefulset", namespace: "test", name: "db", labels: {}, annotations: {} };
-    const [finding, ...more] = runChecks(KEY_CHECKS, [{ ...bare, ...of }]);
+    const [finding, ...more] = diagnose({ keyed: [{ ...bare, ...of }] });
     assert.deepEqual(more, []);
-    return finding?.fix.replace("if so: kubectl -n test ", "");
+    return finding?.fix.replace("if so:\nkubectl -n test ", "");
   };
   const wrong = "rollout-max-unavailble";
   const right = "rollout-max-unavailable";

@@ -1,13 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MAX_ZONES } from "../../../../reconciler/model/refused-group.ts";
-import { type Finding, sortFindings } from "../../../../cli/decide/doctor/check.ts";
-import { examineStatefulSets } from "../../../../cli/decide/doctor/zones.ts";
+import type { Finding } from "../../../../cli/decide/doctor/check.ts";
+import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { RULES } from "../../../../reconciler/remedies/rules.ts";
 import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../../reconciler/builders.ts";
 
+const examineStatefulSets = (objects: readonly StatefulSet[]): Finding[] => {
+  const found = objects.map((object) => ({ object, zone: readZone(object) }));
+  const keyed = found.map(({ object: { metadata }, zone: { namespace, name, problems } }) => {
+    const { labels = {}, annotations = {} } = metadata ?? {};
+    return { kind: "statefulset", namespace, name, labels, annotations, problems };
+  });
+  return diagnose({ sets: found, keyed, now: NOW });
+};
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const sets = (...traits: readonly ZoneTraits[]): StatefulSet[] =>
@@ -68,7 +76,7 @@ describe("zonewise doctor", () => {
         {},
       ),
       found: ["warning two-min-times statefulset/ingester-zone-a"],
-      fix: "kubectl -n test annotate --overwrite statefulset ingester-zone-a grafana.com/min-time-between-zones-downscale=12h",
+      fix: `kubectl -n test annotate --overwrite statefulset ingester-zone-a ${MIN_TIME}=12h`,
     },
     {
       name: "an annotation where a label belongs",
@@ -126,7 +134,7 @@ describe("zonewise doctor", () => {
       name: "a leader that is like none of the group",
       objects: sets({}, { annotations: { "grafana.com/rollout-downscale-leader": "q" } }),
       found: ["error leader-missing statefulset/ingester-zone-b"],
-      fix: "name one of ingester-zone-a: kubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader=ingester-zone-a; or if it is to follow nobody: kubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader-",
+      fix: "name one of ingester-zone-a:\nkubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader=ingester-zone-a\nor if it should follow no zone:\nkubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader-",
     },
     {
       name: "a leader whose group has a typo",
@@ -135,7 +143,7 @@ describe("zonewise doctor", () => {
         { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } },
         {},
       ),
-      found: ["error leader-missing statefulset/ingester-zone-b", "warning single-zone statefulset/ingester-zone-a"],
+      found: ["error leader-missing statefulset/ingester-zone-b"],
       fix: "kubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=ingester",
     },
     {
@@ -167,20 +175,20 @@ describe("zonewise doctor", () => {
       name: "a leader in no group",
       objects: [withLabels(plain, {}), ...sets({}, leadBy("ingester-zone-a"), {}).slice(1)],
       found: ["error leader-missing statefulset/ingester-zone-b"],
-      fix: "if it belongs to group ingester: kubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=ingester",
+      fix: "if it belongs to group ingester:\nkubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=ingester",
       says: /names ingester-zone-a, which is in no group:/,
     },
     {
       name: "a leader with a typo whose nearest name follows the zone through another",
       objects: sets(leadBy("ingester-zonec"), leadBy("ingester-zone-a"), leadBy("ingester-zone-b")),
       found: ["error leader-missing statefulset/ingester-zone-a"],
-      fix: "if it is to follow nobody: kubectl -n test annotate --overwrite statefulset ingester-zone-a grafana.com/rollout-downscale-leader-",
+      fix: "if it should follow no zone:\nkubectl -n test annotate --overwrite statefulset ingester-zone-a grafana.com/rollout-downscale-leader-",
     },
     {
       name: "a leader that differs from the others in the letter of its zone",
       objects: sets({}, leadBy("ingester-zone-x")),
       found: ["error leader-missing statefulset/ingester-zone-b"],
-      fix: "if it is to follow nobody: kubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader-",
+      fix: "if it should follow no zone:\nkubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader-",
     },
     {
       name: "an annotation for a label whose value would be a command of the shell",
@@ -217,7 +225,7 @@ describe("zonewise doctor", () => {
       objects: sets({ replicas: 0 }, {}),
       found: ["warning zone-empty statefulset/ingester-zone-a"],
       fix: "kubectl -n test scale statefulset ingester-zone-a --replicas=3",
-      says: /it has 0 replicas, .*: only ingester-zone-b has pods, and nothing keeps them/,
+      says: /it has 0 replicas, .*: only ingester-zone-b has pods, and nothing protects them/,
     },
     {
       name: "one of three zones that was scaled to zero",
@@ -277,12 +285,12 @@ describe("zonewise doctor", () => {
   ];
   for (const { name, objects, found, fix: cure, says = /./ } of CASES)
     it(`finds ${name}`, () => {
-      const findings = examineStatefulSets(objects, NOW);
+      const findings = examineStatefulSets(objects);
       assert.deepEqual(summaryOf(findings), found);
       for (const { fix, message } of findings) {
         assert.notEqual(fix, "");
         assert.match(message, says);
-        if (typeof cure === "string") assert.equal(fix.replace(/^if so: /, ""), cure);
+        if (typeof cure === "string") assert.equal(fix.replace(/^if so:\n/, ""), cure);
         else if (cure) assert.match(fix, cure);
       }
     });
@@ -309,7 +317,7 @@ describe("a group label with a typo", () => {
   ];
   for (const [name, objects, fix] of TYPOS) {
     it(`${name}: doctor proposes the majority's, once`, () => {
-      const fixes = sortFindings(examineStatefulSets(objects, NOW)).map((one) => one.fix.replace(/^if so: /, ""));
+      const fixes = examineStatefulSets(objects).map((one) => one.fix.replace(/^if so:\n/, ""));
       assert.deepEqual(fixes, [fix]);
     });
     const lost = objects.map(readZone).find(({ scaling, group }, _, all) => {
@@ -327,15 +335,15 @@ describe("a group label with a typo", () => {
   }
 
   it("is that of the smaller group, also where the names of the StatefulSets begin with it", () => {
-    const found = examineStatefulSets([zone("a", right), zone("b", "compactors"), zone("c", "compactors")], NOW);
+    const found = examineStatefulSets([zone("a", right), zone("b", "compactors"), zone("c", "compactors")]);
     assert.deepEqual(
       found.map(({ fix }) => fix),
-      ["if so: kubectl -n test label --overwrite statefulset compactor-zone-a rollout-group=compactors"],
+      ["if so:\nkubectl -n test label --overwrite statefulset compactor-zone-a rollout-group=compactors"],
     );
   });
 
   it("is none of two groups whose names differ in the letter of a zone", () => {
-    const found = examineStatefulSets([zone("a", "store-a"), zone("b", "store-b")], NOW);
+    const found = examineStatefulSets([zone("a", "store-a"), zone("b", "store-b")]);
     assert.deepEqual(
       found.map(({ fix }) => fix),
       Array.from({ length: 2 }, () => "if there are other zones, give them the same rollout-group"),

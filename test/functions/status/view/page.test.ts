@@ -24,17 +24,20 @@ describe("the status page shows", () => {
     ));
   it("first that the reconciler does not tick, in its title too, and no group as green", () => {
     const groups = [group("a", { phase: "Ready" })];
-    assert.match(textOf({ reconciler: NO_TICK, groups }), /^ Zonewise No tick\. As recorded: 1 Ready /);
+    assert.match(
+      textOf({ reconciler: NO_TICK, groups }),
+      /^ Zonewise The reconciler does not run\. As recorded: 1 Ready /,
+    );
     assert.ok(textOf({ reconciler: NO_TICK, groups }).includes(OLD), textOf({ reconciler: NO_TICK, groups }));
     const page = renderPage({ records: records({ reconciler: NO_TICK, groups }), focus: undefined });
-    assert.match(page, /<title>No tick\. As recorded: 1 Ready – Zonewise<\/title>/);
+    assert.match(page, /<title>The reconciler does not run\. As recorded: 1 Ready – Zonewise<\/title>/);
     assert.match(page, /class="problem stopped"/);
     assert.match(page, /header:has\(\.stopped\) ~ main \.phase \{ color: var\(--faint\); \}/);
   });
   it("of a reconciler that has not ticked yet that what is recorded may be old, as the commands say", () =>
     assert.match(
       textOf({ reconciler: NOT_YET }),
-      /was created 50s ago\. What is recorded may be old\. kubectl get it/,
+      /was created 50s ago\. What is recorded may be old\. Fix kubectl get it/,
     ));
   it("a sentence that is also the block's only once", () =>
     assert.equal(textOf({ groups: [store] }).split("zone-b waits for zone-a").length, 2));

@@ -25,7 +25,10 @@ onCluster(
     deploy(stage, "x:2");
     const { outcomes } = await gates.tick(cluster, 40);
     const held = outcomes[0]?.state === "held" ? outcomes[0].hold : assert.fail();
-    assert.match(held.message, /errors fails \(0\.2 against a baseline of 0\.1; at most 1\.5 times is allowed\)/);
+    assert.match(
+      held.message,
+      /check "errors" fails \(0\.2 against a baseline of 0\.1; at most 1\.5 times is allowed\)/,
+    );
     assert.equal(
       prometheus.seen.some(({ expr: asked }) => asked === `sum(rate(errors{pod=~"(?:${A}-[0-9]+)"}[60s]))`),
       true,

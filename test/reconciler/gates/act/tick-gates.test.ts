@@ -24,7 +24,7 @@ onCluster(
     assert.equal(outcomes[0]?.state === "held" && outcomes[0].hold.reason, "GateWaiting");
     assert.match(
       outcomes[0]?.state === "held" ? outcomes[0].hold.message : "",
-      /^ingester-zone-b waits for gate gate: errors fails \(up\{.*next check at /,
+      /^ingester-zone-b waits for gate gate: check "errors" fails \(up\{.*next check at /,
     );
     assert.equal(conditionOf(gates, "Open")?.status, "False");
 
@@ -71,7 +71,7 @@ onCluster("a gate asks no more often than the period, and says when the next che
 });
 
 for (const [name, answer, reason, message] of [
-  ["Prometheus cannot be reached", "hang up", "GateUnreachable", /could not be asked \(Unreachable/],
+  ["Prometheus cannot be reached", "hang up", "GateUnreachable", /has no answer \(Unreachable/],
   [
     "the expression is refused",
     { status: 400, body: failure("unknown function") },

@@ -54,7 +54,7 @@ describe("the checks of a policy", () => {
     await play(30, true);
     const { nodes, skipped, message } = statusOf(stage);
     assert.deepEqual([nodes.upToDate, nodes.active, skipped], [1, 0, { CheckFailing: 2 }]);
-    assert.match(message, /^check errors fails: up\{/);
+    assert.match(message, /^check "errors" fails: up\{/);
     prometheus.answer = () => 0;
     await play(60, true);
     assert.equal(statusOf(stage).nodes.upToDate, 3);
@@ -64,7 +64,7 @@ describe("the checks of a policy", () => {
     await setUp({ url: "http://127.0.0.1:1" });
     await play(5);
     assert.deepEqual([wanted(), statusOf(stage).skipped], [0, { CheckUnreachable: 3 }]);
-    assert.match(statusOf(stage).message, /check errors has no answer: .*127\.0\.0\.1:1/);
+    assert.match(statusOf(stage).message, /check "errors" has no answer: .*127\.0\.0\.1:1/);
   });
 
   it("ask only hosts that the installation allows", async () => {

@@ -1,0 +1,54 @@
+/** The table of `zonewise doctor`, the gravest subject first. Pure. */
+import { BUDGETS } from "./budgets.ts";
+import { groupBy } from "../../../reconciler/model/order.ts";
+import { groupKey } from "../../../reconciler/model/zone.ts";
+import { type Check, type Finding, type Found, isGrouped } from "./check.ts";
+import { INSTALLATION } from "./installation.ts";
+import { KEYS } from "./keys.ts";
+import { MIN_TIMES } from "./min-times.ts";
+import { ROLLOUTS } from "./rollouts.ts";
+import { ZONES } from "./zones.ts";
+
+export const CHECKS: readonly Check[] = [...INSTALLATION, ...BUDGETS, ...ZONES, ...MIN_TIMES, ...KEYS, ...ROLLOUTS];
+
+/** Facts of a cluster in which nothing is wrong. */
+const NOTHING: Found = {
+  unread: [],
+  noTicks: [],
+  guards: [],
+  webhooks: [],
+  accounts: [],
+  missingKinds: [],
+  definitions: [],
+  hasOriginal: false,
+  isOld: false,
+  budgets: [],
+  others: undefined,
+  sets: [],
+  orphans: [],
+  phased: [],
+  claimed: [],
+  isRaised: () => true,
+  gates: [],
+  keyed: [],
+  now: 0,
+};
+
+/**
+ * What the checks find, errors first, and each in the order of the table. Of findings with one and the same fix, the
+ * first.
+ */
+export function diagnose(found: Partial<Found>): Finding[] {
+  const zones = (found.sets ?? []).map(({ zone }) => zone);
+  const facts = { ...NOTHING, ...found, zones, groups: groupBy(zones.filter(isGrouped), groupKey) };
+  const findings = CHECKS.flatMap(({ find }) => find(facts));
+  const sorted = (["error", "warning"] as const).flatMap((level) => findings.filter((one) => one.level === level));
+  const fixes = new Set<string>();
+  return sorted.filter(({ fix }) => {
+    const change = fix.split("\n").at(-1) ?? "";
+    const isNew = !fixes.has(change);
+    // An edit, or a sentence, may be for several troubles.
+    if (/^kubectl .* (label|annotate) /.test(change)) fixes.add(change);
+    return isNew;
+  });
+}
