@@ -99,7 +99,7 @@ function describeNotYet(facts: TickingFacts, notYet: string): NoTick {
   return {
     state: "unknown",
     reason: "NotYet",
-    message: `the reconciler has not ticked yet: ${[notYet, ...(fault ? [fault.why] : [])].join("; ")}`,
+    message: `the reconciler has not run yet: ${[notYet, ...(fault ? [fault.why] : [])].join("; ")}`,
     remedy: (fault ?? notExplained(facts)).remedy,
   };
 }
@@ -133,7 +133,9 @@ function suspended(facts: TickingFacts): Cause | undefined {
   return {
     reason: "Suspended",
     why,
-    remedy: isKnown ? resume : how("unless rollout-operator serves the namespace (docs/migrate/rollout-operator.md)", resume),
+    remedy: isKnown
+      ? resume
+      : how("unless rollout-operator serves the namespace (docs/migrate/rollout-operator.md)", resume),
   };
 }
 

@@ -81,7 +81,7 @@ describe("a drill", { timeout: 300_000 }, () => {
     const spec = { suspend: true, schedule: "* * * * *", jobTemplate };
     store.create("cronjobs.batch", { apiVersion: "batch/v1", kind: "CronJob", metadata, spec });
     const { out } = await play({ timeoutMs: 1000 });
-    assert.match(out, /^note: the reconciler has not ticked yet: CronJob zonewise\/zonewise-reconciler/m);
+    assert.match(out, /^note: the reconciler has not run yet: CronJob zonewise\/zonewise-reconciler/m);
   });
 
   it("a Ctrl-C removes what was made", async (t) => {

@@ -144,8 +144,8 @@ export const INSTALLATION: readonly Check[] = [
     message: ({ webhook }) => `${webhook.name} has no caBundle: the API server cannot call it`,
     fix: ({ configuration }) =>
       isInjected(configuration)
-        ? "let the reconciler run: it injects the CA by the roles of infra/manifests/certificates, and without them nobody does; see docs/certificates.md"
-        : "give it the label grafana.com/inject-rollout-operator-ca=true, and the reconciler injects the CA, unless an annotation leaves it to another injector, such as cert-manager; see docs/certificates.md",
+        ? "let the reconciler run: it injects the CA by the roles of infra/manifests/certificates, and without them nobody does; see docs/operate/certificates.md"
+        : "give it the label grafana.com/inject-rollout-operator-ca=true, and the reconciler injects the CA, unless an annotation leaves it to another injector, such as cert-manager; see docs/operate/certificates.md",
   }),
   row({
     check: "webhook-fails-open",

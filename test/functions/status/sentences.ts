@@ -36,13 +36,13 @@ export const NO_TICK = {
 } as const;
 
 export const OLD =
-  "CronJob default/zonewise-reconciler is suspended. Nothing is rolled out or scaled, and groups are shown as they were recorded then. kubectl patch it";
+  "CronJob default/zonewise-reconciler is suspended. Nothing is rolled out or scaled, and groups are shown as they were recorded then. Fix kubectl patch it";
 
 export const NOT_YET = {
   noTick: {
     state: "unknown",
     reason: "NotYet",
-    message: "the reconciler has not ticked yet: CronJob default/zonewise-reconciler was created 50s ago",
+    message: "the reconciler has not run yet: CronJob default/zonewise-reconciler was created 50s ago",
     remedy: "kubectl get it",
   },
 } as const;

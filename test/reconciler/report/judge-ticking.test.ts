@@ -150,7 +150,7 @@ describe("the reconciler does not tick", () => {
     [
       "NotYet",
       { lease: undefined, cronJob: { ...cronJob, createdAt: ago(120) } },
-      /^the reconciler has not ticked yet: CronJob cache\/zonewise-reconciler was created 2m ago$/,
+      /^the reconciler has not run yet: CronJob cache\/zonewise-reconciler was created 2m ago$/,
     ],
     [
       "NotYet",
@@ -165,7 +165,7 @@ describe("the reconciler does not tick", () => {
     [
       "NotYet",
       { lease: { ...held(undefined), heldSince: ago(120) } },
-      /^the reconciler has not ticked yet: zonewise-reconciler-1-abcde_1 took the Lease 2m ago$/,
+      /^the reconciler has not run yet: zonewise-reconciler-1-abcde_1 took the Lease 2m ago$/,
     ],
     [
       "LeaseHeld",

@@ -34,7 +34,7 @@ describe("the status page shows", () => {
     assert.match(page, /class="problem stopped"/);
     assert.match(page, /header:has\(\.stopped\) ~ main \.phase \{ color: var\(--faint\); \}/);
   });
-  it("of a reconciler that has not ticked yet that what is recorded may be old, as the commands say", () =>
+  it("of a reconciler that has not run yet that what is recorded may be old, as the commands say", () =>
     assert.match(
       textOf({ reconciler: NOT_YET }),
       /was created 50s ago\. What is recorded may be old\. Fix kubectl get it/,

@@ -35,7 +35,7 @@ export interface Session {
   readonly end: () => Promise<void>;
 }
 
-/** A group of three zones that are ready, and a session that has not ticked yet. */
+/** A group of three zones that are ready, and a session that has not run yet. */
 export async function startGroup(): Promise<{
   readonly stage: Stage;
   readonly session: Session;
