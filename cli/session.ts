@@ -74,7 +74,7 @@ export interface Command {
   /** `[group]`: optional; `<nodes...>`: one or more. */
   readonly arguments: string;
   /** The heading in `--help`. */
-  readonly group: "Look" | "Change" | "Installation";
+  readonly group: "Look" | "Steer" | "Check";
   readonly summary: string;
   /** Its words after `zonewise`, and what they do. */
   readonly examples: readonly (readonly [words: string, meaning: string])[];

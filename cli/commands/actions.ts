@@ -38,7 +38,7 @@ function defineAction(
   return {
     name,
     arguments: "<group>",
-    group: "Change",
+    group: "Steer",
     summary,
     examples,
     flags: [ZONE, DRY_RUN],
@@ -69,7 +69,14 @@ export const pause = defineAction(
 );
 
 export const resume = defineAction(
-  { name: "resume", summary: "Let paused zones of a group go on", examples: [["resume GROUP", "end the pause"]] },
+  {
+    name: "resume",
+    summary: "Let paused zones of a group go on",
+    examples: [
+      ["resume GROUP", "end the pause of all zones"],
+      ["resume GROUP --zone ZONE", "end the pause of one zone"],
+    ],
+  },
   (zones) =>
     zones.map((zone) => ({
       zone,
@@ -85,7 +92,10 @@ export const restart = defineAction(
   {
     name: "restart",
     summary: "Replace all pods of a group, zone by zone",
-    examples: [["restart GROUP", "replace all pods, zone by zone"]],
+    examples: [
+      ["restart GROUP", "replace all pods, zone by zone"],
+      ["restart GROUP --zone ZONE", "replace the pods of one zone"],
+    ],
   },
   (zones, { clock }) =>
     zones.map((zone) => ({

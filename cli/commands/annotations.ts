@@ -25,9 +25,12 @@ interface Asked {
 export const retry: Command = {
   name: "retry",
   arguments: "<gate>",
-  group: "Change",
+  group: "Steer",
   summary: "Start the checks of a failed gate again",
-  examples: [["retry GATE", "start the checks of a failed gate again"]],
+  examples: [
+    ["retry GATE", "start the checks of a failed gate again"],
+    ["retry GATE --dry-run", "see whether you may"],
+  ],
   flags: [DRY_RUN],
   exits: { 0: "done, or the gate has not failed" },
   completes: "gates",
@@ -49,9 +52,12 @@ export const retry: Command = {
 export const promote: Command = {
   name: "promote",
   arguments: "<phasedrollout>",
-  group: "Change",
+  group: "Steer",
   summary: "Skip the checks of the step that a PhasedRollout is at, once; its pods are still waited for",
-  examples: [["promote PHASEDROLLOUT", "skip the checks of the present step"]],
+  examples: [
+    ["promote PHASEDROLLOUT", "skip the checks of the current step"],
+    ["promote PHASEDROLLOUT --dry-run", "see which step that is"],
+  ],
   flags: [DRY_RUN],
   exits: { 0: "done, or it was promoted already" },
   completes: "phasedrollouts",

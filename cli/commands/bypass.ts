@@ -11,7 +11,7 @@ import { act, DRY_RUN, ZONE, type Change } from "./actions.ts";
 export const bypass: Command = {
   name: "bypass",
   arguments: "<group>",
-  group: "Change",
+  group: "Steer",
   summary: "Let the zones of a group begin without their gates, for a time; no other rule is passed",
   examples: [
     ["bypass GROUP --for 30m --reason incident-7", "let its zones begin without gates for half an hour"],

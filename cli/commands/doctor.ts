@@ -10,12 +10,12 @@ import type { Command, Session } from "../session.ts";
 /** Checks whose findings mean that something could not be examined: they do not count as "all is well". */
 const NOT_SEEN: ReadonlySet<string> = new Set(["not-checked", "not-tried"]);
 
-const STYLES = { error: "bad", warning: "waiting" } as const;
+const STYLES = { error: "bad", warning: "warning" } as const;
 
 export const doctor: Command = {
   name: "doctor",
   arguments: "",
-  group: "Installation",
+  group: "Check",
   summary: "Finds objects that are half configured: StatefulSets, budgets, webhooks, rights",
   examples: [
     ["doctor", "check the namespace"],

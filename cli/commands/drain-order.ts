@@ -30,7 +30,10 @@ export const drainOrder: Command = {
   arguments: "<nodes...>",
   group: "Look",
   summary: "In which order to drain nodes: those of a wave together, and the next wave once all pods are back",
-  examples: [["drain-order NODE NODE NODE", "which to drain together, and in which order"]],
+  examples: [
+    ["drain-order NODE NODE NODE", "which to drain together, and in which order"],
+    ["drain-order NODE", "may this node be drained now?"],
+  ],
   flags: [],
   exits: {
     0: "the first wave may begin",
@@ -198,5 +201,5 @@ function describeNow(claims: readonly Claim[]): Exclude<Cell, string> {
   if (refusal !== undefined)
     return { text: `waits: ${refusal}${unguarded === undefined ? "" : `; ${unguarded}`}`, tone: "waiting" };
   if (unguarded !== undefined) return { text: `not guarded: ${unguarded}`, tone: "bad" };
-  return unseen === undefined ? { text: "yes", tone: "good" } : { text: `not known: ${unseen}`, tone: "waiting" };
+  return unseen === undefined ? { text: "yes", tone: "good" } : { text: `not known: ${unseen}`, tone: "warning" };
 }

@@ -10,7 +10,7 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
-import { allow, denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
+import { denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
 import {
   addAnswer,
   explainBypasses,
@@ -21,7 +21,7 @@ import {
   explainUnmanaged,
   explainZone,
 } from "../decide/explain-group.ts";
-import { explainNode } from "../decide/explain-node.ts";
+import { explainDrain, explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
 import { withOrphans } from "../decide/group-state.ts";
 import { EXIT, usageError } from "../exit.ts";
@@ -143,11 +143,12 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const owned = items.filter(({ controller, madeBy }) => controller?.kind === "StatefulSet" || madeBy !== undefined);
     const tools = createPodTools(session);
     const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, tools)));
+    const evictions = explained.flatMap(({ name: pod, answers: [eviction] }) =>
+      eviction ? [[pod, eviction] as const] : [],
+    );
     const facts = await gatherNodeUpdate(session, node);
     const update = facts && explainNode(facts);
-    if (!update && explained.length === 0)
-      return [{ kind: "node", name, answers: [allow("drain", "no pod of a StatefulSet runs on it")] }];
-    return [...(update ? [{ kind: "node", name, answers: [update] }] : []), ...explained];
+    return [{ kind: "node", name, answers: [...(update ? [update] : []), ...explainDrain(evictions)] }];
   },
   phasedrollout: async (session, name) => {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);

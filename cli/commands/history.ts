@@ -16,7 +16,10 @@ export const history: Command = {
   arguments: "<group>",
   group: "Look",
   summary: "The revisions of each zone with their images, which pods run them, and what came of their rollouts",
-  examples: [["history GROUP", "the revisions that undo can go back to"]],
+  examples: [
+    ["history GROUP", "the revisions that undo can go back to"],
+    ["history GROUP -o json", "the same for a program"],
+  ],
   flags: [],
   exits: { 0: "they were read" },
   completes: "groups",

@@ -11,7 +11,7 @@ import { applyChanges, chooseZones, DRY_RUN, reportChanges, ZONE, type Change } 
 export const undo: Command = {
   name: "undo",
   arguments: "<group>",
-  group: "Change",
+  group: "Steer",
   summary:
     "Take the zones under way back to the template that they had before; zones that are finished stay as they are",
   examples: [
@@ -108,7 +108,7 @@ function describePlan({ io }: Session, zones: readonly ZoneUndo[], histories: re
   const rows = zones.map((one): Cell[] => {
     const { zone, stage, was, becomes } = one;
     const revisions = revisionsOf(zone, histories);
-    const next: Cell = becomes ? { text: describeRevision(becomes.name, revisions), tone: "waiting" } : "-";
+    const next: Cell = becomes ? { text: describeRevision(becomes.name, revisions), tone: "moving" } : "-";
     return [zone.name, stage, describeRevision(was, revisions), next, describePods(one)];
   });
   return `${formatRecords(["ZONE", "STATE", "WAS", "BECOMES", "PODS"], rows, io)}${hintOf(zones, histories, io)}\n`;

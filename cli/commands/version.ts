@@ -15,9 +15,12 @@ const FUNCTIONS = "zonewise-functions";
 export const version: Command = {
   name: "version",
   arguments: "",
-  group: "Installation",
+  group: "Check",
   summary: "The version of this command, of the installed reconciler and functions, and of the API server",
-  examples: [["version", "is the installed version that of this command?"]],
+  examples: [
+    ["version", "is the installed version that of this command?"],
+    ["version -n NAMESPACE", "the one that serves another namespace"],
+  ],
   flags: [],
   exits: {
     0: "the installed version is that of this command",

@@ -7,6 +7,7 @@ import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nod
 import type { ActiveNode } from "../../reconciler/nodes/policy-status.ts";
 import { hasUpdate } from "../../reconciler/nodes/skip.ts";
 import { SKIP_REASONS, type SkipReason } from "../../reconciler/nodes/snapshot.ts";
+import { groupBy } from "../../reconciler/model/order.ts";
 import { allow, deny, type Explanation } from "./answer.ts";
 import { PHASE_RULES, SKIP_RULES, type NodeRules } from "./node-rules.ts";
 
@@ -25,6 +26,30 @@ export function explainNode(facts: NodeFacts): Explanation | undefined {
   const { node } = facts;
   return node.managed || node.shadow ? (explainActive(facts) ?? explainIdle(facts)) : undefined;
 }
+
+const DRAIN = "drain";
+
+/** The answers about the evictions of a node's pods, each by its pod. */
+type PodAnswers = readonly (readonly [pod: string, eviction: Explanation])[];
+
+/** The verdict on a drain of these pods: each cause once, with the pods that it keeps; then those that may go. */
+export function explainDrain(pods: PodAnswers): Explanation[] {
+  if (pods.length === 0) return [allow(DRAIN, "no pod of a StatefulSet runs on it", "Can be drained")];
+  const kept = groupBy(
+    pods.filter(([, { allowed }]) => !allowed),
+    ([, { reason, message }]) => `${reason} ${message}`,
+  );
+  const denials = [...kept.values()].flatMap((own) => {
+    const [, first] = own[0] ?? [];
+    return first ? [{ ...first, question: DRAIN, message: `${namesOf(own)}: ${first.message}` }] : [];
+  });
+  const free = pods.filter(([, { allowed }]) => allowed);
+  const isWhole = denials.length === 0;
+  const rest = allow(DRAIN, namesOf(free), isWhole ? "Can be drained" : "These pods can be evicted");
+  return [...denials, ...(free.length > 0 ? [rest] : [])];
+}
+
+const namesOf = (pods: PodAnswers): string => pods.map(([name]) => name).join(", ");
 
 function explainIdle(facts: NodeFacts): Explanation {
   const { node, policies } = facts;

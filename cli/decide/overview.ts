@@ -36,11 +36,18 @@ export function judgeAll({ groups, phased, unread, ...rest }: Overview): Complet
 const NEED: readonly Completion[] = ["blocked", "going", "done"];
 const rankOf = (progress: Completion): number => NEED.indexOf(progress);
 
-/** Objects that need a person come first, finished ones last. */
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Since when the group is held; `~`, which sorts after all times, without a hold. */
+const sinceOf = (state: GroupState): string => holdsOf(state)[0]?.since ?? "~";
+
+/** Objects that need a person come first, those that have needed one longest at the top; finished ones come last. */
 export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
   return {
     ...rest,
-    groups: groups.toSorted((a, b) => rankOf(judgeProgress(a)) - rankOf(judgeProgress(b))),
+    groups: groups.toSorted(
+      (a, b) => rankOf(judgeProgress(a)) - rankOf(judgeProgress(b)) || compareText(sinceOf(a), sinceOf(b)),
+    ),
     phased: phased.toSorted((a, b) => rankOf(judgePhased(a)) - rankOf(judgePhased(b))),
   };
 }

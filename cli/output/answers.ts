@@ -1,7 +1,7 @@
 /** Answers of `zonewise explain` as text. */
 import { type Explanation, GO_ON } from "../decide/answer.ts";
 import { formatAge, untilOf } from "./age.ts";
-import type { Display } from "./style.ts";
+import type { Display, Tone } from "./style.ts";
 import { layRemedy, wrapAfter } from "./table.ts";
 
 interface Titled {
@@ -9,6 +9,9 @@ interface Titled {
   readonly name: string;
   readonly answers: readonly Explanation[];
 }
+
+/** Of the phases that a hold may have. */
+const TONES: Readonly<Record<string, Tone>> = { Blocked: "bad", RollingOut: "moving" };
 
 /** Columns before a fact. */
 const INDENT = 12;
@@ -37,6 +40,6 @@ function renderAnswer(answer: Explanation, display: Display, now: number): strin
     return `    ${label.padEnd(INDENT - 5)} ${shown}\n`.replace(/ +\n/, "\n");
   });
   const verdict = question === GO_ON ? "Blocks its group" : `${question}: ${answer.answer ?? "no"}`;
-  const tone = answer.answer === undefined || answer.answer === "Blocked" ? "bad" : "waiting";
+  const tone = TONES[answer.answer ?? "Blocked"] ?? "waiting";
   return `  ${style(tone, verdict)}  ${reason}\n${lines.join("")}`;
 }

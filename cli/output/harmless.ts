@@ -4,7 +4,7 @@
  */
 
 /** Kept: the colours of style.ts, and the redrawing of screen.ts at the start; also line breaks and tabs. */
-const OURS = String.raw`^\u001B\[\d+A\u001B\[J|\u001B\[3[1239]m`;
+const OURS = String.raw`^\u001B\[\d+A\u001B\[J|\u001B\[(?:3[12349]|90)m`;
 /** Control characters, then characters that are invisible or change the order in which others are read. */
 const CONTROL = String.raw`[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF]`;
 const FOUND = new RegExp(`${OURS}|${CONTROL}`, "g");

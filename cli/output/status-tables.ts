@@ -17,7 +17,9 @@ import { formatAge, untilOf } from "./age.ts";
 import type { Display, Tone } from "./style.ts";
 import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } from "./table.ts";
 
-export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", blocked: "bad", going: "waiting" };
+export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", blocked: "bad", going: "moving" };
+/** Phases in which nothing moves, and nobody is needed. */
+const AT_REST: ReadonlySet<string> = new Set(["Waiting", "Paused", "Unseen"]);
 
 /** A ready group may still wait to be scaled: it is not shown in green then. */
 function phaseCell(state: GroupState): Cell {
@@ -25,7 +27,8 @@ function phaseCell(state: GroupState): Cell {
   const text = state.isOld ? `${known} (old)` : known;
   const progress = judgeProgress(state);
   const isHeld = holdsOf(state).length > 0;
-  return { text, tone: progress === "done" && isHeld ? "waiting" : TONES[progress] };
+  const isWaiting = progress === "done" ? isHeld : progress === "going" && AT_REST.has(known);
+  return { text, tone: isWaiting ? "waiting" : TONES[progress] };
 }
 
 const COLUMNS: readonly Column[] = [
@@ -72,7 +75,8 @@ function estimatedEnd({ isOld, status: { progress } = {} }: GroupState): string 
   return isOld || progress?.completionTime !== undefined ? undefined : progress?.estimatedCompletionTime;
 }
 
-const toneOf = (phase: StoredHold["phase"] | undefined): Tone => (phase === "Blocked" ? "bad" : "waiting");
+const toneOf = (phase: StoredHold["phase"] | undefined): Tone =>
+  phase === "Blocked" ? "bad" : phase === "RollingOut" ? "moving" : "waiting";
 
 const describeHold =
   (zones: GroupState["zones"], now: number) =>
@@ -150,7 +154,7 @@ const describeZone =
       name,
       state,
       `${updated}/${replicas}`,
-      { text: `${ready}/${replicas}`, tone: ready < replicas ? "waiting" : "plain" },
+      { text: `${ready}/${replicas}`, tone: ready < replicas ? "warning" : "plain" },
       nameRevision(updateRevision, group),
     ];
   };

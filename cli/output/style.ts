@@ -1,7 +1,8 @@
 /** The style of text on a terminal. */
 import { styleText } from "node:util";
 
-export type Tone = "good" | "bad" | "waiting" | "plain";
+/** `moving`: it goes on by itself. `waiting`: somebody has asked for the wait, or time ends it. `bad`: somebody is needed. */
+export type Tone = "good" | "bad" | "moving" | "waiting" | "warning" | "plain";
 type Style = (tone: Tone, text: string) => string;
 
 /** Colours and width of what is displayed. */
@@ -11,7 +12,7 @@ export interface Display {
   readonly width?: () => number | undefined;
 }
 
-const COLOURS = { good: "green", bad: "red", waiting: "yellow" } as const;
+const COLOURS = { good: "green", bad: "red", moving: "blue", waiting: "gray", warning: "yellow" } as const;
 
 export const plain: Style = (_tone, text) => text;
 

@@ -50,11 +50,11 @@ export const ROLLOUTS: readonly Check[] = [
   row({
     check: "gate-not-valid",
     level: "error",
-    when: ({ gates }) =>
+    when: ({ gates, groups }) =>
       gates.flatMap((gate) => {
-        const { reason, message } =
-          gate.conditions.find(({ type, status }) => type === "Valid" && status === "False") ?? {};
-        const problem = reason === undefined ? undefined : `it is not valid: ${reason}, ${message}`;
+        const isFalse = gate.conditions.find(({ type, status }) => type === "Valid" && status === "False");
+        const hasGroup = groups.has(groupKey({ namespace: gate.ref.namespace, group: gate.group }));
+        const problem = isFalse && hasGroup ? `it is not valid: ${isFalse.reason}, ${isFalse.message}` : undefined;
         const why = isReadable(gate) ? problem : "none of its checks can be read: it never opens";
         return why === undefined ? [] : [{ gate, why }];
       }),

@@ -75,7 +75,7 @@ it("retry asks a failed gate again, once however often it is pressed, by the com
   gates.prometheus.answer = () => 0;
   assert.equal((await run("retry gate/gate")).out, "Retry of default/gate requested\n");
   await tickFor(20);
-  assert.equal((await run("retry gate")).out, "default/gate has not failed: there is nothing to ask again\n");
+  assert.equal((await run("retry gate")).out, "default/gate has not failed: there is nothing to retry\n");
   const unknown = await run("retry gat");
   assert.equal(unknown.code, 4);
   assert.match(unknown.err, /no gate "gat" in namespace default\n +did you mean gate\?/);

@@ -1,7 +1,8 @@
 /** Each reason why a node is not updated now is told with its rule and its remedy. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { explainNode } from "../../../cli/decide/explain-node.ts";
+import { allow, deny } from "../../../cli/decide/answer.ts";
+import { explainDrain, explainNode } from "../../../cli/decide/explain-node.ts";
 import { PHASE_RULES, SKIP_RULES } from "../../../cli/decide/node-rules.ts";
 import { NODE_PHASES } from "../../../reconciler/nodes/policy-status.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
@@ -14,6 +15,22 @@ const told = (one: UpdateNode, ...policies: readonly Policy[]) =>
   explainNode({ node: one, policies, namespace: "brupop" });
 
 describe("zonewise explain node", () => {
+  it("says of a drain each cause once, with the pods that it keeps, and lists those that may go", () => {
+    const no = deny({ question: "evict", reason: "BudgetSpent", rule: "", message: "1 pod", objects: [], remedy: "" });
+    const yes = allow("evict", "the budget has room", "Can be evicted");
+    const told = (pods: Parameters<typeof explainDrain>[0]): string[] =>
+      explainDrain(pods).map(({ allowed, answer = "no", message }) => `${allowed} ${answer} ${message}`);
+    assert.deepEqual(
+      told([
+        ["a-0", no],
+        ["b-0", yes],
+        ["a-1", no],
+      ]),
+      ["false no a-0, a-1: 1 pod", "true These pods can be evicted b-0"],
+    );
+    assert.deepEqual(told([["b-0", yes]]), ["true Can be drained b-0"]);
+  });
+
   for (const reason of SKIP_REASONS)
     it(`names rule and remedy of ${reason}`, () => {
       const frozen =

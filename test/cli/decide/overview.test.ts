@@ -25,6 +25,14 @@ const namesOf = ({ groups }: Overview): string => groups.map(({ group }) => grou
 it("what is blocked comes first, what is done last, by name otherwise", () =>
   assert.equal(namesOf(sortByNeed(overview)), "dbeac"));
 
+it("what is blocked longest comes first", () => {
+  const [a, d] = ["a", "d"].map((name, i) => {
+    const state = stateOf([name, "Stalled"]);
+    return { ...state, status: { ...state.status, holds: [{ since: `2026-01-0${2 - i}T00:00:00Z` }] as never } };
+  });
+  assert.equal(namesOf(sortByNeed({ ...overview, groups: [a, d] as GroupState[] })), "da");
+});
+
 it("what is done is left out, and counted", () => {
   const left = leaveOutDone(sortByNeed(overview));
   assert.deepEqual([namesOf(left), left.done], ["dbe", 2]);

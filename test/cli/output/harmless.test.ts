@@ -22,8 +22,8 @@ it("a document in JSON means the same", () => {
 });
 
 it("our own colours, redrawing, lines and letters of all languages stay", () => {
-  const coloured = `${["good", "bad", "waiting"].map((tone) => colourful(tone as "good", "Zone läuft ● 区")).join("\t")}\n`;
-  assert.match(coloured, /\[32m.*\[31m.*\[33m/);
+  const coloured = `${["good", "bad", "moving", "waiting", "warning"].map((tone) => colourful(tone as "good", "Zone läuft ● 区")).join("\t")}\n`;
+  assert.match(coloured, /\[32m.*\[31m.*\[34m.*\[90m.*\[33m/);
   assert.equal(showControls(coloured), coloured);
   const written: string[] = [];
   const io = { write: (text: string) => void written.push(text), warn: () => {}, isTty: true, style: colourful };

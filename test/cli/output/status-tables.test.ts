@@ -141,7 +141,7 @@ describe("one group", () => {
 
   for (const [what, holds, colour] of [
     ["is green", [], 32],
-    ["is not green if it waits to be scaled", [{ ...stored("MinTimeBetweenZones"), phase: "Waiting" }], 33],
+    ["is not green if it waits to be scaled", [{ ...stored("MinTimeBetweenZones"), phase: "Waiting" }], 90],
     ["is blocked if somebody has to do something before it is scaled", [stored("LeaderNotFound")], 31],
   ] as const)
     it(`that is ready ${what}`, () => {

@@ -20,7 +20,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     seenAfter: 40,
     object: POD,
     says: {
-      status: /^webhooks {2}no webhook configuration sends evictions/,
+      status: /^warning {2}no webhook configuration sends evictions/,
       explain: /evict: not judged {2}NoWebhook/,
       doctor: /zpdb\/ingester: no webhook configuration sends evictions/,
       page: /no webhook configuration sends evictions/,
@@ -34,7 +34,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     seenAfter: 40,
     object: POD,
     says: {
-      status: /^webhooks {2}.*cannot be called.*every eviction in default is refused/,
+      status: /^warning {2}.*cannot be called.*every eviction in default is refused/,
       explain: /evict: no {2}WebhookDown/,
       doctor: /zpdb\/ingester: .*cannot be called.*every eviction in default is refused/,
       page: /cannot be called/,
@@ -78,7 +78,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     make: (at) => label(at, SETS, "ingester-zone-c", { "rollout-group": "ingestr" }),
     object: "pod/ingester-zone-c-0",
     says: {
-      doctor: /statefulset\/ingester-zone-c: budget ingester selects its pods and not it/,
+      doctor: /statefulset\/ingester-zone-c: budget ingester selects its pods but not the StatefulSet/,
       explain: /evict: no {2}OwnerNotFound/,
     },
     cure: {},
@@ -141,7 +141,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     object: "pod/store-zone-a-0",
     says:
       by === "doctor"
-        ? { doctor: /statefulset\/store-zone-a: budget ingester selects its pods and not it/ }
+        ? { doctor: /statefulset\/store-zone-a: budget ingester selects its pods but not the StatefulSet/ }
         : { explain: /evict: no {2}OwnerNotFound/ },
     cure: { by },
     changes: ["store-zone-a", "store-zone-b"],

@@ -41,7 +41,7 @@ export const NODE_TROUBLES: readonly Trouble[] = [
     env: { NODE_UPDATES: "true" },
     make: fail,
     object: "node/node-1",
-    says: { explain: /update: no {2}BackOff\n +why +it runs 1\.0\.0 and is to get 1\.1\.0; attempt 1 failed at/ },
+    says: { explain: /update: no {2}BackOff\n +why +it runs 1\.0\.0 and will get 1\.1\.0; attempt 1 failed at/ },
     cure: { text: /wait/ },
     curedAfter: 600,
   },
@@ -52,9 +52,9 @@ export const NODE_TROUBLES: readonly Trouble[] = [
     object: "node/node-2",
     says: {
       explain: /update: no {2}Frozen\n/,
-      doctor: /error {2}nodeupdatepolicy\/default: no node update starts since .*: node-1: boot-2 runs 1\.0\.0/,
+      status: /^default .*node-1: boot-2 runs 1\.0\.0/m,
     },
-    cure: { by: "doctor" },
+    cure: {},
     // The definitions are looked for every 5 minutes.
     curedAfter: 400,
   },

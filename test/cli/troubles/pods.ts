@@ -137,7 +137,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     says: { status: /ZoneOrphaned/, explain: /ZoneOrphaned\n.*ingester-zone-b is gone/, page: /ZoneOrphaned/ },
     event: /^ZoneOrphaned /m,
     cure: {
-      text: /create StatefulSet ingester-zone-b again as it was: .*if the zone is to go, delete all of its pods/,
+      text: /create StatefulSet ingester-zone-b again as it was; .*\n +or if the zone should go, delete all of its pods/,
       does: (at) => {
         for (const pod of ["ingester-zone-b-0", "ingester-zone-b-1"]) remove(at, "pods", pod);
       },
