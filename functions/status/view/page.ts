@@ -3,6 +3,7 @@ import { h, type ComponentChild } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Focus } from "../gather.ts";
 import {
+  type BudgetRecord,
   isQuiet,
   keyOf,
   isUnread,
@@ -112,7 +113,9 @@ function showSections(view: PageView): ComponentChild[] {
     h(
       "div",
       { id: "budgets" },
-      sayOr(budgets, "There is none.", (all) => showBudgets(all, now)),
+      sayOr(focus === undefined ? budgets : ownBudgets(budgets, groups), "There is none.", (all) =>
+        showBudgets(all, now),
+      ),
     ),
     h("h2", {}, "Last decisions"),
     h(
@@ -121,6 +124,17 @@ function showSections(view: PageView): ComponentChild[] {
       sayOr(decisions, "None is recorded.", (all) => showDecisions(all, now)),
     ),
   ];
+}
+
+/** The budgets of these groups' zones. */
+function ownBudgets(budgets: Part<BudgetRecord>, groups: readonly PageGroup[]): Part<BudgetRecord> {
+  if (budgets === UNREAD || budgets === undefined) return budgets;
+  const zones = new Set(
+    groups.flatMap(({ namespace, status }) => (status.zones ?? []).map(({ name }) => `${namespace}/${name}`)),
+  );
+  return budgets.filter(({ namespace, protection }) =>
+    (protection.zones ?? []).some(({ name }) => zones.has(`${namespace}/${name}`)),
+  );
 }
 
 function whyNone(records: PageRecords, focus: Focus): string {

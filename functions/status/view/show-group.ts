@@ -38,16 +38,36 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
     "section",
     { id, class: "group", "aria-labelledby": `${id}-name` },
     showTitle(group, `${id}-name`),
+    showDone(group, { now, isStopped }),
     sentence !== "" && h("p", {}, nameImages(sentence, live ?? [])),
     holds.length > 0 && h("ul", { class: "holds" }, ...holds.map((hold) => showHold(hold, { group, live, now }))),
     showZones(group, { zones, live, now }),
-    progress && h("p", { class: "faint" }, ...showProgress(progress, { now, isStopped })),
+    progress && h("p", { class: "faint" }, ...showProgress(progress, now)),
     plan.length > 0 && [
       h("h4", {}, "Plan"),
       h("ol", { class: "plan" }, ...plan.map((step) => h("li", {}, describeStep(step)))),
     ],
   );
 }
+
+/** How many pods are updated, as a bar, and when the rest will be. */
+function showDone(group: PageGroup, { now, isStopped }: Pick<GroupSection, "now" | "isStopped">): ComponentChild {
+  const { zones = [], progress } = group.status;
+  const [all, done] = [sumOf(zones, "replicas"), sumOf(zones, "updated")];
+  const end = progress?.estimatedCompletionTime;
+  if (all === 0 || done >= all) return undefined;
+  const hasEnd = !isStopped && progress?.completionTime === undefined && isInFuture(end, now);
+  return h(
+    "p",
+    { class: "done" },
+    h("progress", { max: all, value: done, "aria-label": `Updated pods of ${keyOf(group)}` }),
+    h("span", {}, `${done} of ${all} pods updated`),
+    hasEnd && h("span", {}, "done about ", showTime(end, now)),
+  );
+}
+
+const sumOf = (zones: readonly Partial<ZoneRow>[], what: "replicas" | "updated"): number =>
+  zones.reduce((sum, zone) => sum + (zone[what] ?? 0), 0);
 
 function showTitle(group: PageGroup, id: string): ComponentChild {
   return h("h3", { id }, h("a", { href: addressOf(group), id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
@@ -125,7 +145,8 @@ function notesOf(zone: Partial<ZoneRow>, now: number): string {
   const { paused, lastDownscale, gatesBypassedUntil, gatesBypassReason } = zone;
   const why = gatesBypassReason === undefined ? "" : ` (${gatesBypassReason})`;
   const closed = findClosedWindow(windowOf(zone), now);
-  const opens = closed?.until === undefined ? "for good" : `until ${formatTimestamp(closed.until)}`;
+  const opens =
+    closed?.until === undefined ? "until its annotation is corrected" : `until ${formatTimestamp(closed.until)}`;
   return [
     ...(paused ? ["paused"] : []),
     ...(isInFuture(gatesBypassedUntil, now) ? [`gates bypassed until ${gatesBypassedUntil}${why}`] : []),
@@ -198,17 +219,15 @@ const shorten = (zone: string, revision: string): string =>
   (revision.startsWith(`${zone}-`) ? revision.slice(zone.length + 1) : revision).slice(0, REVISION_LENGTH);
 
 function showProgress(
-  { stepsLeft, startTime, lastStepTime, estimatedCompletionTime, completionTime }: GroupProgress,
-  { now, isStopped }: Pick<GroupSection, "now" | "isStopped">,
-) {
+  { stepsLeft, startTime, lastStepTime, completionTime }: GroupProgress,
+  now: number,
+): ComponentChild[] {
   if (completionTime !== undefined)
     return ["Last rollout: began ", showTime(startTime, now), ", ended ", showTime(completionTime, now)];
-  const hasEnd = !isStopped && isInFuture(estimatedCompletionTime, now);
   return [
     `${stepsLeft} ${stepsLeft === 1 ? "step" : "steps"} left, began `,
     showTime(startTime, now),
     ", last step ",
     showTime(lastStepTime, now),
-    ...(hasEnd ? [", estimated end ", showTime(estimatedCompletionTime, now)] : []),
   ];
 }

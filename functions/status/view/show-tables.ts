@@ -90,7 +90,7 @@ export function showDecisions(decisions: readonly DecisionRecord[], now: number)
   return showTable({
     label: "Last decisions",
     columns: ["Time", "Object", "Reason", "Message", "Count"],
-    rows: decisions.map(({ time, object, type, reason, message, count }) => [
+    rows: fold(decisions).map(({ time, object, type, reason, message, count }) => [
       showTime(time, now),
       object,
       h("span", { class: type === "Warning" ? "busy" : "" }, type === "Warning" ? `${reason} (warning)` : reason),
@@ -98,6 +98,18 @@ export function showDecisions(decisions: readonly DecisionRecord[], now: number)
       count,
     ]),
   });
+}
+
+/** Events of one object with one reason in a row, as the newest of them with the count of all. */
+function fold(decisions: readonly DecisionRecord[]): readonly DecisionRecord[] {
+  const folded: DecisionRecord[] = [];
+  for (const one of decisions) {
+    const last = folded.at(-1);
+    const isSame = last?.object === one.object && last.reason === one.reason;
+    if (isSame) folded[folded.length - 1] = { ...last, count: last.count + one.count };
+    else folded.push(one);
+  }
+  return folded;
 }
 
 /** The warning that no tick comes: without ticks, groups are shown as they were last recorded. */
@@ -132,7 +144,7 @@ function factsOf(
 ): readonly (readonly [string, ComponentChildren])[] {
   return [
     ["Last tick", lastTick === undefined ? "none is recorded" : showTime(lastTick, now)],
-    ["Reconciler", holder ?? "none holds the Lease"],
+    ["Reconciler", holder?.replace(/_[^_]*$/, "") ?? "not running now"],
     [
       "Certificate expires",
       certificateExpiry === undefined ? "not recorded" : showTime(formatTimestamp(certificateExpiry), now),

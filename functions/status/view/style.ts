@@ -3,9 +3,9 @@
  */
 const COLOURS = {
   light: `--ground: #ffffff; --card: #f6f8fa; --line: #d0d7de; --text: #1f2328; --faint: #59636e; --link: #0550ae;
-  --good: #116329; --busy: #7d4e00; --bad: #a40e26;`,
+  --good: #116329; --busy: #7d4e00; --bad: #a40e26; --moving: #0550ae;`,
   dark: `--ground: #0d1117; --card: #161b22; --line: #3d444d; --text: #e6edf3; --faint: #9da7b3; --link: #79c0ff;
-  --good: #56d364; --busy: #e3b341; --bad: #ff938a;`,
+  --good: #56d364; --busy: #e3b341; --bad: #ff938a; --moving: #79c0ff;`,
 } as const;
 
 export const STYLE = `
@@ -24,7 +24,7 @@ button { font: inherit; color: inherit; background: var(--card); border: 1px sol
 p { margin: .25rem 0; } ul, ol { margin: .25rem 0; padding-left: 1.25rem; }
 dl { display: flex; flex-wrap: wrap; gap: .25rem 2rem; margin: .25rem 0; } dl div { display: flex; gap: .5rem; } dt { color: var(--faint); } dd { margin: 0; }
 .group { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1rem; margin: .75rem 0; }
-.group, header, .scroll { overflow-wrap: anywhere; }
+.group, header, .scroll { overflow-wrap: break-word; }
 .scroll { overflow-x: auto; margin: .5rem 0; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-top: 1px solid var(--line); font-weight: normal; }
@@ -35,7 +35,8 @@ td ul { padding-left: 0; list-style: none; margin: 0; }
 .mono { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; } .new { font-weight: 700; }
 .faint { color: var(--faint); font-weight: normal; } .good { color: var(--good); } .busy { color: var(--busy); } .bad, .problem { color: var(--bad); }
 .phase { border: 1px solid currentColor; border-radius: 99px; padding: 0 .6rem; font-size: .85rem; font-weight: 600; }
-.ready { color: var(--good); } .rollingout, .waiting, .paused { color: var(--busy); } .blocked { color: var(--bad); } .unknown { color: var(--faint); }
+.ready { color: var(--good); } .rollingout { color: var(--moving); } .waiting, .paused, .unknown { color: var(--faint); } .blocked { color: var(--bad); }
+.done { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: center; } progress { accent-color: var(--moving); width: 12rem; max-width: 100%; }
 header:has(.stopped) ~ main .phase { color: var(--faint); }
 /* A phone: a row below the other, each cell with the name of its column. */
 @media (max-width: 40rem) {
@@ -49,6 +50,6 @@ header:has(.stopped) ~ main .phase { color: var(--faint); }
 code { font: .87em/1.5 ui-monospace, Menlo, Consolas, monospace; background: var(--ground); border: 1px solid var(--line); border-radius: 6px;
   padding: .2rem .5rem; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 0; }
 .copy { display: none; margin: 0; flex: none; font-size: .8rem; } .copy::after { content: "Copy"; } .copied::after { content: "Copied"; } .live .copy { display: block; }
-.holds { list-style: none; padding: .1rem 0 .1rem .75rem; border-left: 4px solid var(--busy); }
+.holds { list-style: none; padding: .1rem 0 .1rem .75rem; border-left: 4px solid var(--line); }
 @media (prefers-reduced-motion: no-preference) { .changed { animation: changed 1.5s; } @keyframes changed { from { border-color: var(--link); } } }
 `;

@@ -79,7 +79,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   [
     "that a window does not open by itself",
     { groups: [group("c", { zones: [zone("zone-a", { rolloutWindow: { cron: "at night" } })] })] },
-    "zone-a window closed for good",
+    "zone-a window closed until its annotation is corrected",
   ],
   [
     "the state of a zone",
@@ -90,7 +90,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   [
     "the progress clock",
     { groups: [store] },
-    "13 steps left, began 02:00:00 UTC (1 h ago) , last step 02:50:00 UTC (10 min ago) , estimated end 04:00:00 UTC (in 1 h)",
+    "13 steps left, began 02:00:00 UTC (1 h ago) , last step 02:50:00 UTC (10 min ago)",
   ],
   [
     "the plan",
@@ -199,7 +199,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   [
     "that no tick is recorded",
     {},
-    "Last tick none is recorded Reconciler none holds the Lease Certificate expires not recorded",
+    "Last tick none is recorded Reconciler not running now Certificate expires not recorded",
   ],
   ["that the reconciler's Lease has not been read", { reconciler: UNREAD }, "Reconciler not read yet Groups"],
   ["that groups have not been read", { groups: UNREAD }, "Groups Not read yet. Disruption budgets"],

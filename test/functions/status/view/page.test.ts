@@ -62,7 +62,7 @@ describe("the status page shows", () => {
     assert.doesNotMatch(text, /until|estimated end/);
   });
   it("no estimated end while the reconciler does not tick", () => {
-    assert.match(textOf({ groups: [store] }), /, estimated end /);
+    assert.match(textOf({ groups: [store] }), /pods updated done about /);
     assert.doesNotMatch(textOf({ groups: [store], reconciler: NO_TICK }), /estimated end/);
   });
   for (const [what, holds, colour] of [
