@@ -188,3 +188,15 @@ export function cureOrphans(context: RuleContext): string {
     how("if the zone should go, delete all of its pods", list),
   );
 }
+
+/** True if the other zones are healthy but not updated: meanwhile a webhook refuses a downscale. */
+export function isOutdatedOnly(context: RuleContext): boolean {
+  const names = new Set(named("StatefulSet")(context).slice(1));
+  const waiting = context.zones.filter(({ name }) => names.has(name));
+  return (
+    waiting.length > 0 &&
+    waiting.every(
+      ({ pods, replicas, status }) => pods.length === replicas && pods.every(isReady) && status.updated < replicas,
+    )
+  );
+}

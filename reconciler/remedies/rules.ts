@@ -1,5 +1,4 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
-import { isReady } from "../model/health.ts";
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
@@ -8,7 +7,7 @@ import { MAX_ZONES } from "../model/refused-group.ts";
 import { cureLeader } from "./leader.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";
 import { cureEmpty, cureLabels, cureTooFew, keepOne } from "./budget-cures.ts";
-import { cureOrphans, curePods, named, type RuleContext } from "./cures.ts";
+import { cureOrphans, curePods, isOutdatedOnly, named, type RuleContext } from "./cures.ts";
 
 /**
  * Without the verdicts on a request that no command sends, and on a pod that does not exist: a command names existing
@@ -31,18 +30,6 @@ const zonesOf = named("StatefulSet");
 const zone = (context: RuleContext): string => zonesOf(context)[0] ?? context.zones[0]?.name ?? "";
 const budget = (context: RuleContext): string => named("ZoneAwarePodDisruptionBudget")(context)[0] ?? "";
 const others = (context: RuleContext): string => zonesOf(context).slice(1).join(" and ") || zone(context);
-
-/** True if the other zones are healthy but not updated: meanwhile a webhook refuses a downscale. */
-function isOutdatedOnly(context: RuleContext): boolean {
-  const names = new Set(zonesOf(context).slice(1));
-  const waiting = context.zones.filter(({ name }) => names.has(name));
-  return (
-    waiting.length > 0 &&
-    waiting.every(
-      ({ pods, replicas, status }) => pods.length === replicas && pods.every(isReady) && status.updated < replicas,
-    )
-  );
-}
 
 const bypass = (context: RuleContext): string =>
   zonewise(context, `bypass ${context.group} --for 30m --reason incident`);
