@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { systemClock } from "../../infra/clock.ts";
-import { A, B, because, leftPrepared, MIN_TIME, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
+import { A, B, because, leftPrepared, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
 import { callWebhook, createZone, reviewOf, startPrepareDownscale } from "./stage.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
@@ -59,44 +59,6 @@ for (const [mode, recordOf] of MODES)
       const why = "an error occurred while checking whether StatefulSets have non-updated replicas";
       assert.deepEqual([allowed, message], [false, because(A, why, 2)]);
       assert.deepEqual(stage.seen, []);
-    });
-
-    it("P21: two processes that race for two zones with a time between them admit one, also while its time is not stored yet", async (t) => {
-      const one = await play(t, recordOf);
-      settle(one, recordOf);
-      const other = startPrepareDownscale({ ...one, clock: systemClock, tasks: createBackgroundTasks() });
-      const labels = { [MIN_TIME]: "12h" };
-      const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
-      const both = await Promise.all([
-        callWebhook(one.webhook, reviewOf(zones[0], 1)),
-        callWebhook(other, reviewOf(zones[1], 1)),
-      ]);
-      assert.deepEqual(both.map(({ allowed }) => allowed).toSorted(), [false, true]);
-      const [winner, loser] = both[0].allowed ? [zones[0], zones[1]] : [zones[1], zones[0]];
-      // The admitted request's patch has not been applied.
-      const later = await callWebhook(other, reviewOf(loser, 1, { uid: "later" }));
-      assert.match(
-        later.message ?? "",
-        /was downscaled at .* and is labelled to wait 12h0m0s between zone downscales$/,
-      );
-      assert.equal((await callWebhook(other, reviewOf(winner, 0, { uid: "again" }))).allowed, true);
-      assert.deepEqual(new Set(one.seen.map((request) => request.slice(5, -2))), new Set([winner.metadata?.name]));
-    });
-
-    it("an admission that is stored only a minute later counts until then", async (t) => {
-      const stage = await play(t, recordOf);
-      settle(stage, recordOf);
-      let later = 0;
-      const clock = { ...systemClock, now: () => systemClock.now() + later };
-      const webhook = startPrepareDownscale({ ...stage, clock, tasks: createBackgroundTasks() });
-      const labels = { [MIN_TIME]: "12h" };
-      const zones = [createZone(stage, A, { labels }), createZone(stage, B, { labels })] as const;
-      assert.equal((await callWebhook(webhook, reviewOf(zones[0], 1))).allowed, true);
-      later = 60_000;
-      assert.match(
-        (await callWebhook(webhook, reviewOf(zones[1], 1, { uid: "later" }))).message ?? "",
-        /is labelled to wait 12h0m0s/,
-      );
     });
 
     it("a Lease that was never released blocks no longer than its duration", async (t) => {

@@ -12,7 +12,7 @@ import type { Labels } from "../../../reconciler/model/label-selector.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
 import { zone } from "../builders.ts";
-import { setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import { setBudgetStage, writeBudget } from "../budget-stage.ts";
 import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
 
 const SETS = "statefulsets.apps";
@@ -116,18 +116,6 @@ describe("a zone that is deleted without its pods in the middle of its rollout",
     assert.match(await tick(), /^updating ingester-zone-b-1/, "it is adopted, and goes on");
   });
 
-  it("keeps the pods of others while one of its own is missing", async () => {
-    await orphanAmid({ ready: true });
-    stage.emulator.store.remove("pods", "default", `${B}-0`);
-    await stage.time.advance(60_000);
-    assert.match(await tick(), /^ZoneOrphaned .*1 pod of ingester-zone-b missing/);
-  });
-
-  it("keeps nobody once its pods are ready, or gone", async () => {
-    await orphanAmid({ ready: true });
-    assert.match(await tick(), /^updating ingester-zone-c-0/);
-  });
-
   it("ends a batch of another zone once one of its own is not ready any more", async () => {
     await orphanAmid({ ready: true });
     const set = stage.emulator.store.get(SETS, "default", C);
@@ -146,11 +134,6 @@ describe("a zone that is deleted without its pods in the middle of its rollout",
     };
     await tickOnce(stage, { ...cluster, remove });
     assert.deepEqual(taken, [`${C}-0`]);
-  });
-
-  it("cannot be known by pods without the label of the group", async () => {
-    await orphanAmid({ labelled: false });
-    assert.match(await tick(), /^updating ingester-zone-c-0/);
   });
 
   it("costs a settled group no list of pods", async () => {
@@ -193,20 +176,6 @@ describe("a zone that is created again without the pods that it has left behind"
       await stage.time.advance(60_000);
       assert.match(await tick(), /^updating ingester-zone-c-0/);
     });
-});
-
-it("names pods that hold the names of a StatefulSet that was created again with another selector", async () => {
-  const recreate = await orphanAmid({ ready: true });
-  await recreate((set) => withOtherSelector(set, {}));
-  await stage.time.advance(60_000);
-  const names = [0, 1, 2].map((ordinal) => `${B}-${ordinal}`);
-  assert.match(
-    await tick(),
-    new RegExp(`^ZoneOrphaned 3 pods of ${B} missing: ${names.join(", ")} are left behind by`),
-  );
-  for (const name of names) stage.emulator.store.remove("pods", "default", name);
-  await stage.time.advance(60_000);
-  assert.doesNotMatch(await tick(), /^ZoneOrphaned/);
 });
 
 describe("a zone whose StatefulSet loses its label in the middle of its rollout", () => {
@@ -294,50 +263,5 @@ describe("evictions beside a zone that was deleted without its pods", () => {
     assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/);
     assert.match(await evict(`${B}-1`), /^429 1 pod not ready in ingester-zone-b/);
     assert.match(await evict(`${B}-0`), /^200/);
-  });
-
-  it("are allowed while there is room, one after the other", async () => {
-    await orphanAmid({ ready: true });
-    writeBudget(stage);
-    assert.match(await evict(`${B}-1`), /^200/);
-    assert.match(await evict(`${B}-2`), /^429 1 pod not ready in ingester-zone-b/, "the first is reserved");
-    assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/);
-  });
-
-  it("keep the rollout as well", async () => {
-    await orphanAmid();
-    writeBudget(stage);
-    const { requestDisruption } = startProcess(stage);
-    assert.equal(await requestDisruption("zone-c-0", { rollout: { maxUnavailable: 1 } }), `1 pod not ready in ${B}`);
-  });
-
-  it("of pods of the former UID are judged once the StatefulSet is created again", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    const { store } = stage.emulator;
-    const set = store.get(SETS, "default", B);
-    const pod = store.get("pods", "default", `${B}-1`);
-    assert.ok(set && pod);
-    const { name, labels = {} } = set.metadata;
-    store.remove(SETS, "default", B, { propagationPolicy: "Orphan" });
-    await stage.time.advance(1000);
-    store.create(SETS, { ...set, status: {}, metadata: { name, namespace: "default", labels }, spec: spec(B, set) });
-    const { ownerReferences } = pod.metadata;
-    const left = store.get("pods", "default", `${B}-1`);
-    assert.ok(left);
-    // As before the garbage collector comes.
-    store.update("pods", { ...left, metadata: { ...left.metadata, ...(ownerReferences && { ownerReferences }) } });
-    assert.doesNotMatch(await evict(`${B}-1`), /^400/);
-  });
-
-  it("of a StatefulSet that has lost the label are refused, and its pods count for others", async () => {
-    const recreate = await orphanAmid();
-    await recreate();
-    const set = stage.emulator.store.get(SETS, "default", B);
-    assert.ok(set);
-    stage.emulator.store.update(SETS, { ...set, metadata: { ...set.metadata, labels: {} } });
-    writeBudget(stage);
-    assert.match(await evict(`${B}-1`), /^400 unable to find StatefulSet ingester-zone-b/);
-    assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/);
   });
 });
