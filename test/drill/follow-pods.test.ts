@@ -7,6 +7,7 @@ import { marks, type Run } from "./plan.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { startEmulator } from "../emulator/index.ts";
+import { pod } from "../builders.ts";
 
 /** A watch that breaks is opened again after a second, here after some milliseconds. */
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
@@ -18,12 +19,7 @@ const RUN: Run = {
   isOwnImage: false,
   nodeSelector: {},
 };
-const buildPod = (name: string) => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, namespace: "default", labels: marks(RUN.name, 0).labels },
-  spec: { containers: [{ name: "a", image: "a" }] },
-});
+const buildPod = (name: string) => pod(name, { labels: marks(RUN.name, 0).labels });
 
 /** Follows the pods until `play` is over; resolves with the gaps. */
 async function countGaps(

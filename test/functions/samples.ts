@@ -1,16 +1,10 @@
 import type { AdmissionRequest, Answer, RequestContext, Webhook } from "../../functions/http/webhook.ts";
+import { review } from "../builders.ts";
 
 /** In the form that the API server sends. */
 export const request = {
-  uid: "u-1",
-  operation: "CREATE",
-  subResource: "eviction",
-  namespace: "shop",
-  name: "web-0",
+  ...review("Eviction", "web-0", { uid: "u-1", namespace: "shop", userInfo: { username: "alice" } }),
   dryRun: true,
-  kind: { group: "policy", version: "v1", kind: "Eviction" },
-  resource: { group: "", version: "v1", resource: "pods" },
-  userInfo: { username: "alice" },
   object: { kind: "Eviction" },
 };
 

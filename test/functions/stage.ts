@@ -21,6 +21,7 @@ import type { Clock as EmulatorClock } from "../emulator/clock.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import { listen, toLoopback } from "../loopback.ts";
 import { connectionOf } from "./connection.ts";
+import { pod, review, statefulSet } from "../builders.ts";
 
 export interface Stage {
   readonly emulator: Emulator;
@@ -79,41 +80,27 @@ export function createZone({ emulator: { store } }: Stage, name: string, traits:
     ...(group && { "rollout-group": group }),
     ...traits.labels,
   };
-  const template = { metadata: { labels: { name } }, spec: { containers: [{ name: "c", image: "x" }] } };
-  const created = store.create("statefulsets.apps", {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name, namespace: "default", labels, annotations },
-    spec: {
-      replicas,
-      serviceName,
-      podManagementPolicy: "Parallel",
-      revisionHistoryLimit: 10,
-      updateStrategy: { type: "OnDelete" },
-      selector: { matchLabels: { name } },
-      template,
-    },
-    status: {
-      observedGeneration: 1,
-      replicas,
-      readyReplicas: ready,
-      updatedReplicas: updated,
-      currentRevision: "1",
-      updateRevision: "1",
-    },
-  });
+  const created = store.create(
+    "statefulsets.apps",
+    statefulSet(name, replicas, {
+      labels,
+      annotations,
+      spec: { serviceName, revisionHistoryLimit: 10 },
+      status: {
+        observedGeneration: 1,
+        replicas,
+        readyReplicas: ready,
+        updatedReplicas: updated,
+        currentRevision: "1",
+        updateRevision: "1",
+      },
+    }),
+  );
+  const owner = { name, uid: created.metadata.uid };
   for (let ordinal = 0; ordinal < replicas; ordinal++) {
-    const isReady = ordinal < ready;
-    const ownerReferences = [
-      { apiVersion: "apps/v1", kind: "StatefulSet", name, uid: created.metadata.uid, controller: true },
-    ];
-    const containerStatuses = [{ name: "c", ready: isReady, state: { running: {} } }];
-    store.create("pods", {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: `${name}-${ordinal}`, namespace: "default", labels: { name }, ownerReferences },
-      status: { phase: "Running", containerStatuses },
-    });
+    const containerStatuses = [{ name: "c", ready: ordinal < ready, state: { running: {} } }];
+    const status = { phase: "Running", containerStatuses };
+    store.create("pods", pod(`${name}-${ordinal}`, { labels: { name }, owner, status }));
   }
   return created;
 }
@@ -122,18 +109,8 @@ export function createZone({ emulator: { store } }: Stage, name: string, traits:
 export function reviewOf(zone: StatefulSet, to: number | null, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
   const object = structuredClone(zone) as { spec: { replicas?: number | null } };
   object.spec.replicas = to;
-  return {
-    uid: `uid-${zone.metadata?.name}-${to}`,
-    operation: "UPDATE",
-    namespace: "default",
-    name: zone.metadata?.name ?? "",
-    dryRun: false,
-    kind: { group: "apps", version: "v1", kind: "StatefulSet" },
-    resource: { group: "apps", version: "v1", resource: "statefulsets" },
-    oldObject: zone,
-    object,
-    ...more,
-  };
+  const name = zone.metadata?.name ?? "";
+  return review("StatefulSet", name, { uid: `uid-${name}-${to}`, oldObject: zone, object, ...more });
 }
 
 /** The same through the scale subresource. */

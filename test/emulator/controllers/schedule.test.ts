@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { put, type KubeObject } from "../objects.ts";
 import type { Pod } from "./objects.ts";
 import { pickNode } from "./schedule.ts";
+import { pod as podOf, stored } from "../../builders.ts";
 
 const node = (name: string, labels: Record<string, string>): KubeObject => ({
   apiVersion: "v1",
@@ -25,16 +26,12 @@ let pods = 0;
 /** A pod of the StatefulSet whose UID is `owner`. */
 function pod(owner: string, spec: Partial<Pod["spec"]> = {}, annotations: Record<string, string> = {}): Pod {
   pods += 1;
-  const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: owner, uid: owner, controller: true }];
-  const metadata = {
-    name: `p${pods}`,
-    uid: `p${pods}`,
-    resourceVersion: "1",
-    creationTimestamp: "",
+  const owned = podOf(`p${pods}`, {
     annotations,
-    ownerReferences,
-  };
-  return { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [], ...spec }, status: {} };
+    owner: { name: owner, uid: owner },
+    spec: { containers: [], ...spec },
+  });
+  return stored(owned) as unknown as Pod;
 }
 
 function named(name: string): Partial<Pod["spec"]> {

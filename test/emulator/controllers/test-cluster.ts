@@ -7,6 +7,7 @@ import type { Draft, KubeObject } from "../objects.ts";
 import { createStore, type Store } from "../store.ts";
 import { startControllers } from "./index.ts";
 import type { Pod, StatefulSet, StatefulSetStatus } from "./objects.ts";
+import { pod as podOf, statefulSet as zoneOf } from "../../builders.ts";
 
 export interface Cluster {
   readonly store: Store;
@@ -74,31 +75,12 @@ export function template(image = "app:1", annotations: Record<string, string> = 
   return { metadata: { labels: { app: "z" }, annotations }, spec: { containers: [{ name: "main", image }] } };
 }
 
-/** A StatefulSet "z" as Zonewise rolls it out: OnDelete and Parallel, unless `spec` overrides them. */
-export function statefulSet(replicas: number, spec: object = {}): Draft {
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name: "z", namespace: NAMESPACE },
-    spec: {
-      replicas,
-      serviceName: "z",
-      selector: { matchLabels: { app: "z" } },
-      podManagementPolicy: "Parallel",
-      updateStrategy: { type: "OnDelete" },
-      template: template(),
-      ...spec,
-    },
+/** The StatefulSet "z", whose pods have the label `app`. */
+export const statefulSet = (replicas: number, spec: object = {}): Draft =>
+  zoneOf("z", replicas, {
+    spec: { selector: { matchLabels: { app: "z" } }, template: template(), ...spec },
     status: { replicas: 0, availableReplicas: 0 },
-  };
-}
+  });
 
-export function pod(name: string, annotations: Record<string, string> = {}, spec: object = {}): Draft {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: NAMESPACE, annotations, labels: { app: "z" } },
-    spec: { containers: [{ name: "main", image: "app:1" }], ...spec },
-    status: { phase: "Pending" },
-  };
-}
+export const pod = (name: string, annotations: Record<string, string> = {}, spec: object = {}): Draft =>
+  podOf(name, { annotations, labels: { app: "z" }, spec });

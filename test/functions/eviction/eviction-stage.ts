@@ -4,23 +4,13 @@ import { createPodEviction } from "../../../functions/eviction/pod-eviction.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { startProcess } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
+import { review } from "../../builders.ts";
 
 export const MUTATING = "/admission/mutate-pod-eviction";
 export const VALIDATING = "/admission/pod-eviction";
 
-export function review(more: Partial<AdmissionRequest> = {}): AdmissionRequest {
-  return {
-    uid: "u",
-    operation: "CREATE",
-    subResource: "eviction",
-    namespace: "default",
-    name: "ingester-zone-a-0",
-    dryRun: false,
-    kind: { group: "policy", version: "v1", kind: "Eviction" },
-    resource: { group: "", version: "v1", resource: "pods" },
-    ...more,
-  };
-}
+export const reviewOf = (more: Partial<AdmissionRequest> = {}): AdmissionRequest =>
+  review("Eviction", "ingester-zone-a-0", more);
 
 let processes = 0;
 
@@ -33,7 +23,7 @@ export async function callWebhook(
   const { reserver, metrics } = startProcess(stage, `process-${++processes}`);
   const webhook = createPodEviction({ reserver, metrics: metrics.budgets });
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const answer = await webhook.handle(review(more), {
+  const answer = await webhook.handle(reviewOf(more), {
     path,
     signal: new AbortController().signal,
     deadlineAt: stage.clock.monotonic() + 2000,

@@ -8,6 +8,7 @@ import type { Draft } from "../../../reconciler/report/events.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { callWebhook, eviction, uidOf } from "./eviction-stage.ts";
+import { review } from "../../builders.ts";
 
 let stage: Stage;
 afterEach(() => stage.close());
@@ -20,18 +21,11 @@ async function askToDelete(pod: string, more: Partial<AdmissionRequest> = {}, by
   const events: Draft[] = [];
   const emitEvents = (drafts: readonly Draft[]): void => void events.push(...drafts);
   const webhook = createPodDeletion({ reserver, metrics: metrics.budgets, emitEvents });
-  const request: AdmissionRequest = {
-    uid: "u",
-    operation: "DELETE",
-    namespace: "default",
-    name: pod,
-    dryRun: false,
-    kind: { group: "", version: "v1", kind: "Pod" },
-    resource: { group: "", version: "v1", resource: "pods" },
+  const request = review("Pod", pod, {
     userInfo: { username: "jane", groups: ["system:authenticated"] },
     oldObject: stage.emulator.store.get("pods", "default", pod),
     ...more,
-  };
+  });
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const context = { path: "/admission/pod-deletion", signal: new AbortController().signal, log };
   const answer: Answer = await webhook.handle(request, { ...context, deadlineAt: stage.clock.monotonic() + 60_000 });

@@ -5,7 +5,7 @@ import { createPodEviction } from "../../../functions/eviction/pod-eviction.ts";
 import type { RolloutError } from "../../../infra/errors.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
-import { callWebhook, review } from "./eviction-stage.ts";
+import { callWebhook, reviewOf } from "./eviction-stage.ts";
 
 let stage: Stage;
 afterEach(() => stage.close());
@@ -136,14 +136,14 @@ describe("/admission/pod-eviction", () => {
       ({ answer }) => answer,
       (error: RolloutError) => {
         assert.equal(error.code, "Timeout");
-        return answerTo(error, review());
+        return answerTo(error, reviewOf());
       },
     );
     assert.deepEqual([lost.code, lost.message], notNow);
     endFault();
     stage.emulator.faults.inject({ effect: { kind: "error" } });
     await assert.rejects(callWebhook(stage), ({ code }: RolloutError) => ["ServerError", "Timeout"].includes(code));
-    const fault = answerTo(new Error("secret"), review());
+    const fault = answerTo(new Error("secret"), reviewOf());
     assert.deepEqual([fault.code, fault.message], notNow);
   });
 });

@@ -10,6 +10,7 @@ import type { Draft } from "../../emulator/objects.ts";
 import { writeLease } from "../../cli/stage.ts";
 import { createZone, setStage } from "../stage.ts";
 import { stored, NOW, zone } from "./samples.ts";
+import { pod } from "../../builders.ts";
 
 const LEASE = { namespace: "default", name: "zonewise-reconciler" };
 const GROUPS = "rolloutgroups.zonewise.dev";
@@ -62,11 +63,7 @@ describe("the status page", { timeout: 300_000 }, () => {
         groupOf(name, { phase: name === "store" ? "Waiting" : "Ready", zones: [zone(`${name}-zone-a`)] }),
       );
     }
-    store.create("pods", {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: "stranger", namespace: "default", labels: { name: "store-zone-a" } },
-    });
+    store.create("pods", pod("stranger", { labels: { name: "store-zone-a" } }));
     const { zones, problems } = await read(undefined);
     assert.deepEqual(problems, []);
     assert.deepEqual([...zones.keys()], ["default/store"]);

@@ -5,6 +5,7 @@ import type { Admin } from "../../cluster/stage/client.ts";
 import type { Pod } from "../../emulator/controllers/objects.ts";
 import { isTrue } from "../../emulator/objects.ts";
 import { simulate } from "./simulate.ts";
+import { pod as podOf, stored } from "../../builders.ts";
 
 interface Call {
   readonly method: string;
@@ -28,17 +29,9 @@ function open() {
   return { calls, onPod, next };
 }
 
-function pod(spec: Partial<Pod["spec"]>, metadata: Partial<Pod["metadata"]> = {}): Pod {
-  const named = { namespace: "a", name: "p", uid: "1", resourceVersion: "1", creationTimestamp: "" };
-  const annotations = { "sim/ready-after-ms": "20", "sim/exit-after-ms": "1" };
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { ...named, annotations, ...metadata },
-    spec: { containers: [{ name: "c" }], ...spec },
-    status: {},
-  };
-}
+const ANNOTATIONS = { "sim/ready-after-ms": "20", "sim/exit-after-ms": "1" };
+const pod = (spec: object, metadata: object = {}): Pod =>
+  stored(podOf("p", { namespace: "a", annotations: ANNOTATIONS, metadata, spec, status: {} }), "1") as unknown as Pod;
 
 const PATH = "/api/v1/namespaces/a/pods/p";
 const isReady = (call: Call | undefined): boolean => isTrue(call?.body, "Ready");

@@ -7,6 +7,7 @@ import type { Caller } from "../network.ts";
 import { createSafety, type Safety } from "./safety.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE } from "../names.ts";
 import { drawShape, type Shape } from "../shape.ts";
+import { pod as podOf, stored } from "../../builders.ts";
 
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];
 const SHAPE: Shape = {
@@ -27,19 +28,11 @@ const DRAINER: Caller = { actor: "drainer", call: "POST pods/x/eviction" };
 const EVICTION = "/admission/mutate-pod-eviction";
 const HUMAN: Caller = { actor: "human", call: "DELETE pods/x" };
 
-const pod = (name: string, { uid = name, ready = true, terminating = false } = {}): KubeObject => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: {
-    name,
-    namespace: NAMESPACE,
-    uid,
-    resourceVersion: "1",
-    creationTimestamp: "2026-01-01T00:00:00Z",
-    ...(terminating && { deletionTimestamp: "2026-01-01T00:10:00Z" }),
-  },
-  status: { conditions: [{ type: "Ready", status: ready ? "True" : "False" }] },
-});
+const pod = (name: string, { uid = name, ready = true, terminating = false } = {}): KubeObject => {
+  const metadata = terminating ? { deletionTimestamp: "2026-01-01T00:10:00Z" } : {};
+  const status = { conditions: [{ type: "Ready", status: ready ? "True" : "False" }] };
+  return stored(podOf(name, { namespace: NAMESPACE, metadata, status }), uid);
+};
 const taken = (name: string, given: { uid?: string; ready?: boolean } = {}): StoreEvent => ({
   type: "MODIFIED",
   resource: "pods",
