@@ -107,7 +107,7 @@ export const VARIABLES = {
     schema: duration(1000),
     meaning: "Time after which a Lease that is not renewed may be taken over; rounded up to whole seconds",
     allowed: `${durationText("at least 1s")}, and below RECONCILE_TIME_BUDGET`,
-    default: "15s",
+    default: "30s",
   },
   POD_NAME: {
     schema: text,

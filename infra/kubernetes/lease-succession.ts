@@ -34,12 +34,12 @@ interface Observation {
   readonly unchangedMs: number;
 }
 
-/** True for a Lease that is free, is the challenger's own, or has expired (§13.2). */
-export function mayTake(found: Lease | undefined, observation: Observation): boolean {
+/** Milliseconds until a challenger may take it; 0 for a Lease that is free, is its own, or has expired (§13.2). */
+export function untilFree(found: Lease | undefined, observation: Observation): number {
   const { identity, unchangedMs, durationMs } = observation;
   const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
-  if (!holderIdentity || holderIdentity === identity) return true;
-  return unchangedMs >= (leaseDurationSeconds * 1000 || durationMs);
+  if (!holderIdentity || holderIdentity === identity) return 0;
+  return Math.max(0, (leaseDurationSeconds * 1000 || durationMs) - unchangedMs);
 }
 
 /** Returns the milliseconds since this renewal was first seen. */

@@ -3,7 +3,7 @@
  *
  *   free --create/take--> held --renew every 1/3--> held --release--> free
  *                          held --seen without a renewal for its duration (lease-succession.ts)--> may be taken
- *                          held --another announces that it waits: the next renewal conflicts--> held, and awaited
+ *                          held --another announces that it waits: the watch tells it, or the next renewal conflicts--> held, and awaited
  *
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
  *
@@ -19,11 +19,13 @@ import {
   createAnnouncer,
   type LeaseOptions,
   type LeaseTools,
-  mayTake,
   observeRenewals,
+  renewalOf,
   SUCCESSOR,
   successorOf,
+  untilFree,
 } from "./lease-succession.ts";
+import { type LeaseWatch, watchLease } from "./lease-watch.ts";
 import type { Lease } from "./resources.ts";
 
 /** Asked before every write. */
@@ -46,8 +48,8 @@ export interface AcquiredLease extends Fence {
   readonly release: () => Promise<void>;
 }
 
-/** Milliseconds between two reads of the Lease: by a process that asks for it, and by all others. */
-const ASKING_POLL_MS = 200;
+/** Milliseconds between two reads of the Lease without a hint: while it is watched, and while it is not. */
+const WATCHED_POLL_MS = 5000;
 const POLL_MS = 1000;
 
 /**
@@ -59,29 +61,59 @@ export async function acquireLease(
   options: LeaseOptions,
   signal: AbortSignal,
 ): Promise<AcquiredLease | undefined> {
+  const over = new AbortController();
+  let held: AcquiredLease | undefined;
+  try {
+    held = await awaitLease(tools, options, { signal, over });
+    return held;
+  } finally {
+    if (!held) over.abort("over");
+  }
+}
+
+interface Waiting {
+  readonly signal: AbortSignal;
+  /** Ends the watch. */
+  readonly over: AbortController;
+}
+
+async function awaitLease(
+  tools: LeaseTools,
+  options: LeaseOptions,
+  { signal, over }: Waiting,
+): Promise<AcquiredLease | undefined> {
   const { cluster, clock } = tools;
-  const { identity, durationMs, announces = false } = options;
-  const startedAt = clock.monotonic();
+  const { durationMs, announces = false } = options;
   const countUnchanged = observeRenewals(clock);
   const announce = createAnnouncer(tools, options, signal);
+  // It begins before the announcement, and so tells of the answer.
+  const watch = watchLease(tools, options, over.signal);
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
-    if (mayTake(found, { identity, durationMs, unchangedMs: countUnchanged(found) })) {
-      const held = await takeLease(tools, options, found).catch(lostRace);
+    const changed = new AbortController();
+    watch.listen((lease) => renewalOf(lease) !== renewalOf(found) && changed.abort("changed"));
+    const freeInMs = untilFree(found, { ...options, unchangedMs: countUnchanged(found) });
+    if (freeInMs <= 0) {
+      const held = await takeLease(tools, options, { found, watch, over }).catch(lostRace);
       if (held) return held;
     } else if (announces) await announce(found);
-    // A holder that is asked answers within a renewal and a tick.
-    const isAsking = announces && clock.monotonic() - startedAt < durationMs;
-    await clock.sleep(Math.min(isAsking ? ASKING_POLL_MS : POLL_MS, durationMs / 5), signal);
+    const pollMs = Math.min(watch.isOpen() ? WATCHED_POLL_MS : POLL_MS, durationMs / 5);
+    await clock.sleep(freeInMs > 0 ? Math.min(pollMs, freeInMs) : pollMs, firstOfSignals(signal, changed.signal));
   }
   return undefined;
+}
+
+interface Taking {
+  readonly found: Lease | undefined;
+  readonly watch: LeaseWatch;
+  readonly over: AbortController;
 }
 
 /** Writes our name into the Lease and keeps renewing it. */
 async function takeLease(
   { cluster, clock }: LeaseTools,
   options: LeaseOptions,
-  found: Lease | undefined,
+  { found, watch, over: watching }: Taking,
 ): Promise<AcquiredLease> {
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
@@ -119,12 +151,26 @@ async function takeLease(
    * renewal was lost.
    */
   async function readBack(): Promise<void> {
-    const current = await getLease(cluster, options, call);
+    look(await getLease(cluster, options, call));
+  }
+
+  function look(current: Lease | undefined): void {
     if (current?.spec?.holderIdentity !== identity)
       return lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} was taken`));
     stored = current;
     const successor = successorOf(current);
     if (successor !== undefined && successor !== identity) awaited.abort(successor);
+  }
+
+  watch.listen((lease) => {
+    const isAnnounced = lease.spec?.holderIdentity === identity && successorOf(lease) !== undefined;
+    if (isAnnounced && !awaited.signal.aborted) void hear().catch(() => {});
+  });
+
+  /** Reads what the watch tells of. */
+  async function hear(): Promise<void> {
+    const current = await getLease(cluster, options, call);
+    if (!ended.signal.aborted) look(current);
   }
 
   /** An announcement between the last renewal and the release makes the release conflict. */
@@ -169,6 +215,7 @@ async function takeLease(
     },
     async release() {
       ended.abort();
+      watching.abort("over");
       await renewing;
       if (remainingMs() > 0) await free();
     },

@@ -17,7 +17,8 @@ async function take(tookMs: number): Promise<{ held: AcquiredLease; pass: (ms: n
     sleep: (_ms, signal) =>
       new Promise((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true })),
   };
-  const cluster: Pick<Cluster, "get" | "create" | "replace"> = {
+  const cluster: Pick<Cluster, "get" | "create" | "replace" | "watch"> = {
+    watch: () => new Promise(() => {}),
     get: () => Promise.reject(new RolloutError("NotFound", "no lease yet")),
     replace: (async () => ({ metadata: { resourceVersion: "2" } })) as Cluster["replace"],
     create: (async () => {

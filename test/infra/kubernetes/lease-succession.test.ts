@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { mayTake, renewalOf, SUCCESSOR, successorOf } from "../../../infra/kubernetes/lease-succession.ts";
+import { renewalOf, SUCCESSOR, successorOf, untilFree } from "../../../infra/kubernetes/lease-succession.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
 
 function leaseOf(spec: Lease["spec"], annotations: Record<string, string> = {}): Lease {
@@ -31,7 +31,7 @@ describe("a Lease of 15 s", () => {
   ];
   for (const [what, lease, unchangedMs, taken] of CASES)
     it(`${what}: ${taken ? "may be taken" : "is another's"}`, () =>
-      assert.equal(mayTake(lease, { identity: "challenger", durationMs, unchangedMs }), taken));
+      assert.equal(untilFree(lease, { identity: "challenger", durationMs, unchangedMs }) <= 0, taken));
 });
 
 describe("an announcement", () => {

@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster, Watcher } from "../../../infra/kubernetes/cluster.ts";
 import { acquireLease, type AcquiredLease } from "../../../infra/kubernetes/lease.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { seededRandom, type Random } from "../../reconciler/interleavings/random.ts";
@@ -74,6 +74,7 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
   const counts = { takeovers: 0, handovers: 0, kills: 0 };
   let stored: Lease | undefined;
   let version = 0;
+  const watching = new Set<(lease: Lease) => void>();
   const processes = ["a", "b", "c", "d"].map((name): Process => {
     return { name, wallMs: 0, thawAt: 0, cutUntil: 0, dead: false, held: undefined, writesUntil: 0 };
   });
@@ -91,6 +92,7 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
         violations.push(`${after.name} took the Lease, and ${before.name} may write for ${overlapMs} ms`);
     }
     stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } };
+    for (const tell of watching) tell(stored);
     return structuredClone(stored);
   }
 
@@ -122,7 +124,26 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
       if (!stored) throw new RolloutError("NotFound", "no Lease yet");
       return structuredClone(stored);
     };
+    /** Events come late, out of order or not at all, and the connection is cut after a while. */
+    async function watch(_resource: unknown, _query: unknown, { onObject, signal }: Required<Watcher>): Promise<void> {
+      const over = new AbortController();
+      const tell = async (lease: Lease): Promise<void> => {
+        if (roll(4) === 0) return;
+        await time.sleep(roll(roll(4) === 0 ? 20_000 : 300));
+        await resume(process);
+        if (process.cutUntil <= time.now() && !over.signal.aborted) onObject("MODIFIED", structuredClone(lease));
+      };
+      const end = (): void => over.abort("over");
+      signal.addEventListener("abort", end, { once: true });
+      watching.add(tell);
+      if (stored) void tell(stored);
+      await time.sleep(5000 + roll(60_000), over.signal);
+      end();
+      watching.delete(tell);
+      if (roll(2) === 0) throw new RolloutError("Unreachable", "cut");
+    }
     return {
+      watch,
       get: () => call(known),
       create: (_resource: unknown, { body }: { body: Lease }) => call(() => store(body)),
       replace: (_resource: unknown, { body }: { body: Lease }) => call(() => store(body)),

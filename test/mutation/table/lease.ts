@@ -53,8 +53,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a challenger waits for the whole duration",
     ...SUCCESSION,
-    find: "return unchangedMs >= (",
-    replacement: "return 2 * unchangedMs >= (",
+    find: "durationMs) - unchangedMs",
+    replacement: "durationMs) - 2 * unchangedMs",
   },
   {
     breaks: "a Lease without its duration is waited for one",
