@@ -2,8 +2,7 @@
  * The watch of one Lease, for the process that waits for it and for its holder. What it tells may be late, and a watch may
  * be cut: a process that waits reads the Lease again before it acts, also without a hint.
  */
-import type { LeaseTools } from "./lease-succession.ts";
-import type { LeaseRef } from "./lease-object.ts";
+import type { LeaseOptions, LeaseTools } from "./lease-succession.ts";
 import { type Lease, leases } from "./resources.ts";
 
 /** Milliseconds until a watch that has ended, or has failed, is opened again. */
@@ -18,8 +17,8 @@ export interface LeaseWatch {
 }
 
 /** Watches until `signal` fires. Without a version, a watch first tells of the Lease as it is: a cut loses nothing. */
-export function watchLease({ cluster, clock }: LeaseTools, ref: LeaseRef, signal: AbortSignal): LeaseWatch {
-  const { namespace, name } = ref;
+export function watchLease({ cluster, clock }: LeaseTools, options: LeaseOptions, signal: AbortSignal): LeaseWatch {
+  const { namespace, name } = options;
   let isOpen = false;
   let tell = (_lease: Lease): void => {};
 

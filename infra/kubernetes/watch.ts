@@ -11,6 +11,10 @@ export interface Hint {
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  /** Changes with the spec; 0 for kinds without generations. */
+  readonly generation: number;
 }
 
 /** Receives each event of a watch: its hint, and the requested part of the object. */
@@ -62,7 +66,9 @@ export function splitLines(): (chunk: Uint8Array) => string[] {
 interface WireEvent {
   readonly type: Hint["type"] | "ERROR";
   readonly object: {
-    readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly resourceVersion?: string };
+    readonly metadata?: Partial<Record<"namespace" | "name" | "resourceVersion" | "creationTimestamp", string>> & {
+      readonly generation?: number;
+    };
   };
 }
 
@@ -73,8 +79,9 @@ function readEvent(line: string): { readonly type: Hint["type"]; readonly object
 }
 
 function readHint(type: Hint["type"], object: WireEvent["object"]): Hint {
-  const { namespace = "", name = "", resourceVersion = "" } = object.metadata ?? {};
-  return { type, namespace, name, resourceVersion };
+  const { namespace = "", name = "", resourceVersion = "", generation = 0 } = object.metadata ?? {};
+  const createdAt = object.metadata?.creationTimestamp ?? "";
+  return { type, namespace, name, resourceVersion, createdAt, generation };
 }
 
 function parseEvent(line: string): WireEvent {

@@ -25,6 +25,8 @@ import type { GroupMemory } from "../report/memory.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
+import { AFTER_NEWS_MS, isAtRest, REST_MS } from "./rest.ts";
+import { startSpecWatches } from "./spec-watch.ts";
 import { createSteps, isResyncDue, type StepResult, type Steps, tick, type TickInput } from "./tick.ts";
 import { startTickWatch, type TickWatch } from "./watch.ts";
 
@@ -93,6 +95,8 @@ interface Session {
   readonly resyncedAt: Map<string, number>;
   /** The work beside the ticks that writes under the Lease. */
   underWay: Promise<unknown>;
+  /** When something last changed that ticks may still have to read, by the monotonic clock. */
+  newsAt: number;
   /** Called with the result of a step that ends between two ticks. */
   onLate: (result: StepResult) => void;
 }
@@ -132,22 +136,37 @@ async function tickAndPause(
     // Before anything is read that the tick decides by: what a step writes from here on, the facts may not show.
     const busy = steps.queue.pause();
     const { namespaces } = input;
-    await input.concludeDownscales(context, { namespaces, recorder, isLeftOut: leasesOf(busy) });
+    const isPending = await input.concludeDownscales(context, { namespaces, recorder, isLeftOut: leasesOf(busy) });
     const result = await tickInSpan(input, session, busy);
     const changed = (await input.updateNodes?.(context, { recorder, annotations })) === true;
     verdict = addTick(verdict, result);
-    if (result) changes.watchAfter(result);
     if (input.once || awaited.aborted) break;
-    // The next tick follows at once if this one, or the step that updates nodes, has changed the cluster.
-    if (!changed && !result?.acted) await pause(input, session, result?.nextCheckAt);
+    const atRest = noteRest(input, session, { result, isPending });
+    await pause(input, session, { result, changed, atRest });
+    // The next run ticks at once, and nothing has changed since this tick.
+    if (atRest && awaited.aborted) break;
   }
   return verdict;
+}
+
+interface Ticked {
+  readonly result: TickResult | undefined;
+  /** A downscale is still to be concluded. */
+  readonly isPending: boolean;
+}
+
+/** True if the tick leaves the cluster at rest. */
+function noteRest({ updateNodes }: RunInput, session: Session, { result, isPending }: Ticked): boolean {
+  const atRest = !isPending && result !== undefined && !updateNodes && isAtRest(result);
+  if (!atRest) session.newsAt = session.context.clock.monotonic();
+  return atRest;
 }
 
 async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSignal): Promise<Session> {
   const { cluster, clock, log, tracer } = input;
   const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 });
   const context: Context = { cluster: changes.cluster, fence: held, clock, stop: until, tracer };
+  if (!input.once) startSpecWatches({ ...input, signal: until, wake: changes.wake });
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const statuses = createGroupStatuses({ ...context, log });
@@ -163,6 +182,7 @@ async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSi
     steps: createSteps(context, { onOwed: changes.wake, onEnd, isPatient: input.once === true }),
     resyncedAt: new Map(),
     underWay: Promise.resolve(),
+    newsAt: -Infinity,
     onLate: () => {},
   };
   return session;
@@ -196,6 +216,7 @@ async function tickOnce(
       scaling: { ...input.scaling, notifier: session.notifier },
       report: reportsOf(input, session),
     });
+    session.changes.watchAfter(result);
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
     session.underWay = Promise.all([session.underWay, input.budgetStatuses.write(result.groups, context)]);
@@ -232,13 +253,21 @@ function reportsOf({ log }: RunInput, { recorder, reporter, statuses, totals }: 
 /** The pause before a check that is due already, as the tick has not reached it. */
 const OVERDUE_PAUSE_MS = 1000;
 
+interface Pause extends Pick<Ticked, "result"> {
+  /** The step that updates nodes has changed the cluster. */
+  readonly changed: boolean;
+  readonly atRest: boolean;
+}
+
 /**
- * Waits for the interval, a change, or a check that is due; a step that ends meanwhile may end the pause, or has a check
+ * Waits for the interval, or longer at rest, a change, or a check that is due; a step that ends meanwhile may end the pause, or has a check
  * of its own that does.
  */
-async function pause({ intervalMs }: RunInput, session: Session, nextCheckAt: number | undefined): Promise<void> {
+async function pause({ intervalMs }: RunInput, session: Session, { result, changed, atRest }: Pause): Promise<void> {
+  // What has changed the cluster is followed at once.
+  if (changed || result?.acted) return;
   const { clock } = session.context;
-  const { changes, steps } = session;
+  const { changes, steps, newsAt } = session;
   const over = new AbortController();
   const untilDue = (dueAt: number): number => Math.max(dueAt - clock.now(), 0) || OVERDUE_PAUSE_MS;
   session.onLate = (late) => {
@@ -248,9 +277,24 @@ async function pause({ intervalMs }: RunInput, session: Session, nextCheckAt: nu
   };
   // Those that have ended since the tick did.
   steps.ended.forEach(session.onLate);
-  await changes.wait(Math.min(intervalMs, untilDue(nextCheckAt ?? Infinity)));
+  const restMs = atRest && clock.monotonic() - newsAt >= AFTER_NEWS_MS ? REST_MS : 0;
+  const mostMs = Math.min(Math.max(restMs, intervalMs), untilDue(result?.nextCheckAt ?? Infinity));
+  if (await waitInSteps(session, mostMs, intervalMs)) session.newsAt = clock.monotonic();
   session.onLate = () => {};
   over.abort();
+}
+
+/**
+ * Waits for a change, for `mostMs` at most; true if there was one. In steps of the interval: without its watches, a run
+ * does not rest.
+ */
+async function waitInSteps({ context, changes }: Session, mostMs: number, intervalMs: number): Promise<boolean> {
+  const { clock, stop } = context;
+  const since = clock.monotonic();
+  const leftMs = (): number => mostMs - (clock.monotonic() - since);
+  do if (await changes.wait(Math.min(intervalMs, leftMs()))) return true;
+  while (leftMs() > 0 && changes.isWatching() && !stop.aborted);
+  return false;
 }
 
 /**

@@ -10,7 +10,7 @@ import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watch
 import { LABELS } from "../model/annotations.ts";
 import type { PhasedList, TickResult } from "../model/outcome.ts";
 
-export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake"> {
+export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake" | "isWatching"> {
   /** Starts the watches that are not running, each from the version of its list in the tick. */
   readonly watchAfter: (result: Pick<TickResult, "resourceVersions" | "phasedLists">) => void;
   /** For the writes of the ticks, so that they are known as our own. */
@@ -45,6 +45,7 @@ export function startTickWatch(options: Omit<ChangeWatchOptions, "target">): Tic
   return {
     wait: changes.wait,
     wake: changes.wake,
+    isWatching: changes.isWatching,
     watchAfter({ resourceVersions, phasedLists }) {
       [written, writtenBefore] = [new Set(), written];
       // If the step of the PhasedRollouts outlasts its tick, the tick has no lists of them: the earlier lists count.

@@ -7,8 +7,13 @@ import type { Hint } from "../../infra/kubernetes/watch.ts";
 export interface ChangeWatch {
   /** Starts the watches that are not running, by their keys, each from the resourceVersion of the latest list. */
   readonly watchFrom: (resourceVersions: ReadonlyMap<string, string>) => void;
-  /** Resolves at the first change since the last call, after `ms` milliseconds, or when the signal fires. */
-  readonly wait: (ms: number) => Promise<void>;
+  /** False while a watch of the last call of `watchFrom` does not run: what changes meanwhile is not told. */
+  readonly isWatching: () => boolean;
+  /**
+   * Resolves at the first change since the last call, after `ms` milliseconds, or when the signal fires; true if something
+   * has changed.
+   */
+  readonly wait: (ms: number) => Promise<boolean>;
   /** Acts like a change. */
   readonly wake: () => void;
 }
@@ -36,6 +41,8 @@ export interface ChangeWatchOptions {
 /** Watches metadata until `signal` fires. A watch that fails is not an error. */
 export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions): ChangeWatch {
   const running = new Set<string>();
+  const streaming = new Set<string>();
+  let wanted: readonly string[] = [];
   let changed = new AbortController();
   // With a reason, as Node.js would otherwise create an error for each change.
   const wake = (): void => changed.abort("changed");
@@ -47,23 +54,30 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
     const onHint = (hint: Hint): void => {
       if (hint.type !== "BOOKMARK" && matters?.(hint) !== false) wake();
     };
+    streaming.add(key);
     let failure: unknown;
     await cluster.watch(resource, { ...query, resourceVersion }, { onHint, signal }).catch((error: unknown) => {
+      streaming.delete(key);
       failure = error;
       return clock.sleep(pauseMs, signal);
     });
+    streaming.delete(key);
     running.delete(key);
     if (!signal.aborted) onEnd?.(failure);
   }
 
   return {
     wake,
+    isWatching: () => wanted.every((key) => streaming.has(key)),
     watchFrom(resourceVersions) {
+      wanted = [...resourceVersions.keys()];
       for (const [key, version] of resourceVersions) if (!running.has(key) && !signal.aborted) void watch(key, version);
     },
     async wait(ms) {
       await clock.sleep(ms, changed.signal);
+      const isChanged = changed.signal.aborted;
       if (!signal.aborted) changed = new AbortController();
+      return isChanged;
     },
   };
 }

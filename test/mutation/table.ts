@@ -8,6 +8,7 @@ import { EVICTION_MUTATIONS } from "./table/eviction.ts";
 import { FIELD_MUTATIONS } from "./table/field.ts";
 import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
+import { REST_MUTATIONS } from "./table/rest.ts";
 import { NODE_API_MUTATIONS } from "./table/node-api.ts";
 import { NODE_MUTATIONS } from "./table/nodes.ts";
 import { PHASED_MUTATIONS } from "./table/phased.ts";
@@ -20,6 +21,7 @@ import { WEBHOOK_MUTATIONS } from "./table/webhooks.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
   ...LEASE_MUTATIONS,
+  ...REST_MUTATIONS,
   ...BATCH_MUTATIONS,
   ...CLI_MUTATIONS,
   ...ROLLOUT_MUTATIONS,

@@ -200,7 +200,7 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     budgetStatuses: { write: async () => {} },
     checking: noChecks,
     phased: noPhases,
-    concludeDownscales: async () => {},
+    concludeDownscales: async () => false,
     caInjection: { once: async () => {}, follow: async () => {} },
     stop: new AbortController().signal,
   };

@@ -55,10 +55,10 @@ interface PendingScope {
 }
 
 /**
- * Concludes downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss
+ * Concludes downscales for 5 s at most; resolves with true while some are left. Never rejects. It must end before zones are read: otherwise the tick could miss
  * a time that moves from the Lease to a StatefulSet.
  */
-export type ConcludeDownscales = (context: Context, scope: PendingScope) => Promise<void>;
+export type ConcludeDownscales = (context: Context, scope: PendingScope) => Promise<boolean>;
 
 /** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
 const POLL_MS = 30_000;
@@ -77,13 +77,14 @@ type ConcludeResult = "wait" | "concluded" | "failed";
 export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   const { log } = options;
   let nextPollAt = Number.NEGATIVE_INFINITY;
+  let isLeft = false;
   /** The results of the Leases that were started, until all were. */
   const resultByLease = new Map<string, ConcludeResult>();
 
   return async (context, { namespaces, recorder, isLeftOut = () => false }) => {
     const { clock, stop } = context;
     const startedAt = clock.monotonic();
-    if (startedAt < nextPollAt) return;
+    if (startedAt < nextPollAt) return isLeft;
     using deadline = startDeadline(CONCLUDE_MS, stop, clock);
     const { signal } = deadline;
     let isCutShort = false;
@@ -112,10 +113,13 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     for await (const items of listPending(namespaces, { ...context, stop: signal }, onFailure))
       await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
     nextPollAt = clock.monotonic();
-    if (isCutShort || signal.aborted) return;
+    isLeft = true;
+    if (isCutShort || signal.aborted) return isLeft;
     const results = new Set(resultByLease.values());
+    isLeft = results.has("wait") || results.has("failed");
     if (!results.has("wait") || results.has("failed")) nextPollAt = startedAt + POLL_MS;
     resultByLease.clear();
+    return isLeft;
   };
 
   async function concludeLease(lease: Lease, context: Omit<ConcludeContext, "isOurs">): Promise<ConcludeResult> {

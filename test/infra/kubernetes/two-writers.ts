@@ -74,7 +74,7 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
   const counts = { takeovers: 0, handovers: 0, kills: 0 };
   let stored: Lease | undefined;
   let version = 0;
-  const watching = new Set<(lease: Lease) => void>();
+  const watching = new Set<(lease: Lease) => Promise<void>>();
   const processes = ["a", "b", "c", "d"].map((name): Process => {
     return { name, wallMs: 0, thawAt: 0, cutUntil: 0, dead: false, held: undefined, writesUntil: 0 };
   });
@@ -92,7 +92,7 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
         violations.push(`${after.name} took the Lease, and ${before.name} may write for ${overlapMs} ms`);
     }
     stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } };
-    for (const tell of watching) tell(stored);
+    for (const tell of watching) void tell(stored);
     return structuredClone(stored);
   }
 

@@ -13,7 +13,7 @@ it("a run does not start unless its Lease is shorter than its time budget", asyn
   const env = { KUBERNETES_NAMESPACE: "own", RECONCILE_TIME_BUDGET: "10s" };
   await assert.rejects(compose(env, systemClock), {
     code: "BadConfiguration",
-    message: /LEASE_DURATION is 15s by default/,
+    message: /LEASE_DURATION is 30s by default/,
   });
 });
 

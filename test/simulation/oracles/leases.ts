@@ -3,7 +3,7 @@
  * answers, and the Lease as it is stored.
  *
  *   read: held by another --> announce --> read it unchanged for its duration --> take
- *   held --renew, again and again; a refusal tells that another has written it--> give back --> no write but Events
+ *   held --renew, again and again; a refusal, or a look, tells that another has written it--> give back --> no write but Events
  */
 import { dig, type Fields, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
@@ -52,6 +52,8 @@ interface Knowledge {
   lostAt: number;
   /** When its last write was refused. */
   refusedAt: number;
+  /** When it last read it. */
+  lookedAt: number;
   /** It was refused to give the Lease back, and has asked whose it is. */
   kept: "refused" | "read" | undefined;
   /** When it sent its last write. */
@@ -72,6 +74,7 @@ const nothing = (): Knowledge => ({
   status: 0,
   lostAt: Infinity,
   refusedAt: -Infinity,
+  lookedAt: -Infinity,
   kept: undefined,
   writtenAt: -Infinity,
   silentReads: 0,
@@ -108,6 +111,7 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     its.status = status;
     if (status !== 200 || !lease) return;
     its.askedAt = sentAt;
+    its.lookedAt = now();
     const renewal = renewalOf(lease);
     if (its.renewal !== renewal) Object.assign(its, { renewal, readAt: now(), knownAt: Infinity });
     const holder = holderOf(lease);
@@ -156,8 +160,8 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     const its = of(actor);
     const [was, is] = [holderOf(previous), holderOf(lease)];
     const isRenewal = isOf(actor, was) && (is === "" || tenureOf(previous) === tenureOf(lease));
-    if (isRenewal && before.by !== actor && its.refusedAt < before.at)
-      violated(`${actor} writes its Lease over what ${before.by} has written, of which no refusal has told it`);
+    if (isRenewal && before.by !== actor && Math.max(its.refusedAt, its.lookedAt) < before.at)
+      violated(`${actor} writes its Lease over what ${before.by} has written, of which nothing has told it`);
     if (is === "" && isOf(actor, was)) Object.assign(its, { releasedAt: sentAt, kept: undefined });
     if (!isOf(actor, is)) return;
     Object.assign(its, { hasHeld: true, lostAt: Infinity, releasedAt: undefined });

@@ -1,0 +1,71 @@
+/**
+ * Watches for new specs of what a tick reads, and no other watch tells of: gates, budgets and RolloutGroups. Changes of
+ * their statuses, which ticks and evictions write, wake no tick.
+ */
+import type { Clock } from "../../infra/clock.ts";
+import { hasCode } from "../../infra/errors.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { disruptionBudgets, rolloutGates, rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
+import type { Resource } from "../../infra/kubernetes/resources.ts";
+import type { Hint } from "../../infra/kubernetes/watch.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
+
+interface SpecWatchOptions {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** "" for all. */
+  readonly namespaces: readonly string[];
+  readonly wake: () => void;
+}
+
+const WATCHED: readonly Resource[] = [rolloutGates, disruptionBudgets, rolloutGroups];
+
+/** Milliseconds until a watch that has ended is opened again; until one that has failed is; and one that is refused. */
+const REOPEN_MS = 1000;
+const REOPEN_FAILED_MS = 5000;
+const REFUSED_MS = 60_000;
+
+/** Watches until the signal fires. A missing definition, or a missing right to watch, is no error. */
+export function startSpecWatches(options: SpecWatchOptions): void {
+  for (const resource of WATCHED) for (const namespace of options.namespaces) void follow(resource, namespace, options);
+}
+
+async function follow(
+  resource: Resource,
+  namespace: string,
+  { cluster, clock, signal, wake }: SpecWatchOptions,
+): Promise<void> {
+  const isNews = createNews(clock.now(), resource);
+  const onHint = (hint: Hint): void => {
+    if (isNews(hint)) wake();
+  };
+  while (!signal.aborted) {
+    // Without a version, the watch first tells of all objects: what has changed while it was cut shows then.
+    const query = { ...(namespace && { namespace }), resourceVersion: "" };
+    const pauseMs = await cluster.watch(resource, query, { onHint, signal }).then(
+      () => REOPEN_MS,
+      (error: unknown) => (hasCode(error, "NotFound", "Forbidden") ? REFUSED_MS : REOPEN_FAILED_MS),
+    );
+    await clock.sleep(pauseMs, signal);
+  }
+}
+
+/**
+ * Returns a function that is true for an object that is created after `from` (milliseconds since the epoch), has another
+ * spec, or is gone. Those that exist are read by the first tick. RolloutGroups are created by the tick itself.
+ */
+function createNews(from: number, resource: Resource): (hint: Hint) => boolean {
+  const seen = new Map<string, string>();
+  const since = Math.floor(from / 1000) * 1000;
+  return ({ type, namespace, name, createdAt, generation }) => {
+    if (type === "BOOKMARK") return false;
+    const key = `${namespace}/${name}`;
+    if (type === "DELETED") return seen.delete(key);
+    const spec = `${createdAt} ${generation}`;
+    const before = seen.get(key);
+    seen.set(key, spec);
+    if (before !== undefined) return before !== spec;
+    return resource !== rolloutGroups && (parseTimestamp(createdAt) ?? 0) >= since;
+  };
+}
