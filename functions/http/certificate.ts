@@ -35,18 +35,23 @@ export async function followCertificate(
   { files, everyMs, clock, log, signal }: Following,
   onPair: (pair: KeyPair) => void,
 ): Promise<void> {
-  let used = "";
+  /** The pair that was checked last: to check one costs more than all else that a server at rest does. */
+  let checked = "";
   let complaint = "";
   while (!signal.aborted) {
     try {
-      const pair = await readPair(files);
+      const pair = await readPair(files).catch((error: unknown) => {
+        checked = "";
+        throw error;
+      });
       const text = pair.cert + pair.key;
-      if (text !== used) {
+      if (text !== checked) {
+        checked = text;
+        const { validTo: validUntil } = checkPair(pair);
         onPair(pair);
-        log.info("certificate loaded", { ...files, validUntil: new X509Certificate(pair.cert).validTo });
-        used = text;
+        log.info("certificate loaded", { ...files, validUntil });
+        complaint = "";
       }
-      complaint = "";
     } catch (error) {
       const problem = messageOf(error);
       if (problem !== complaint) log.warn("certificate cannot be used", { ...files, problem });
@@ -56,12 +61,15 @@ export async function followCertificate(
   }
 }
 
-/**
- * Rejects if a file is missing or not PEM, or if key and certificate do not match, as one may be older than the other.
- */
+/** Rejects if a file is missing. */
 async function readPair({ certFile, keyFile }: CertificateFiles): Promise<KeyPair> {
   const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
-  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
-    throw new Error("the key is not the certificate's");
   return { cert, key };
+}
+
+/** Throws if one is not PEM, or if key and certificate do not match, as one may be older than the other. */
+function checkPair({ cert, key }: KeyPair): X509Certificate {
+  const certificate = new X509Certificate(cert);
+  if (!certificate.checkPrivateKey(createPrivateKey(key))) throw new Error("the key is not the certificate's");
+  return certificate;
 }

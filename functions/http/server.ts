@@ -18,7 +18,7 @@ import { type Handler, requestPath } from "./rim.ts";
  * Milliseconds between two reads of the certificate: a new one is in use that long, at most, after the kubelet has
  * replaced its files.
  */
-const RELOAD_MS = 1000;
+const RELOAD_MS = 5000;
 
 /** The handlers of a server by path, and their dependencies. */
 export interface Served extends Pick<FunctionsComposition, "configuration" | "metrics" | "tasks" | "log" | "tracer"> {

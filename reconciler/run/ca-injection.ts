@@ -4,7 +4,8 @@
  *
  *   no certificate, or its renewal is overdue? make one -> list -> inject --> watch from the list --a configuration changed, or 30 s--> ...
  *
- * A watch is only a hint: every injection starts with a list. Without the right to watch, only the 30 s remain. The
+ * The configurations are watched, the Secret is read every 30 s: while neither has changed, an injection follows every 5
+ * minutes. A watch is only a hint: every injection starts with a list. Without the right to watch, only the 30 s remain. The
  * list after our own injection finds nothing to do, which ends the cycle.
  */
 import { failurePolicies } from "../../infra/certs/configurations.ts";
@@ -21,6 +22,7 @@ import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { hasCode } from "../../infra/errors.ts";
 import type { Log, LogFields } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
+import { secrets } from "../../infra/kubernetes/resources.ts";
 import { startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
 
 export interface CaInjectionInput {
@@ -40,12 +42,14 @@ export interface CaInjectionInput {
 export interface CaInjection {
   /** Injects once, unless it did so less than 30 s ago; never rejects. */
   readonly once: (signal: AbortSignal) => Promise<void>;
-  /** Injects at every change and every 30 s until `signal` fires; never rejects. */
+  /** Injects at every change until `signal` fires, every 5 minutes, and every 30 s without the right to watch; never rejects. */
   readonly follow: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Milliseconds between two injections without a change; each costs four calls. */
+/** Milliseconds until the Secret is read again; without watches, between two injections, which cost four calls each. */
 const INTERVAL_MS = 30_000;
+/** Milliseconds between two injections while nothing changes: a watch may have died unnoticed. */
+const UNCHANGED_MS = 5 * 60_000;
 /** Least milliseconds between two injections: changes in between share the second. */
 const PAUSE_MS = 1000;
 /** Milliseconds after a failed injection or watch. */
@@ -91,6 +95,18 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
     }
   }
 
+  async function readSecretVersion(signal: AbortSignal): Promise<string | undefined> {
+    const call = { signal, deadlineMs: CALL_MS };
+    const secret = await cluster.get(secrets, { namespace, name: secretName }, call).catch(() => undefined);
+    return secret?.metadata?.resourceVersion;
+  }
+
+  /** True if the Secret is the one that was injected, less than 5 minutes ago. */
+  async function isInjected(version: string | undefined, signal: AbortSignal): Promise<boolean> {
+    if (version === undefined || signal.aborted || clock.monotonic() - injectedAt >= UNCHANGED_MS) return false;
+    return (await readSecretVersion(signal)) === version;
+  }
+
   async function provide(call: Call & { readonly signal: AbortSignal }): Promise<void> {
     if (!issuer) return;
     const place = { cluster, clock, log, namespace, secretName };
@@ -130,10 +146,15 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
     async follow(signal) {
       const changes = startChangeWatch({ cluster, clock, signal, target, pauseMs: RETRY_MS, onEnd });
       while (!signal.aborted) {
+        // Read before the injection: a Secret that changes meanwhile is another one.
+        const injected = inject ? await readSecretVersion(signal) : undefined;
         const versions = await injectOnce(signal);
         changes.watchFrom(versions ?? NOTHING);
         await clock.sleep(PAUSE_MS, signal);
-        await changes.wait((versions ? INTERVAL_MS : RETRY_MS) - PAUSE_MS);
+        let isChanged = await changes.wait((versions ? INTERVAL_MS : RETRY_MS) - PAUSE_MS);
+        const isWatched = (): boolean => versions !== undefined && versions.size > 0 && changes.isWatching();
+        while (!isChanged && isWatched() && (await isInjected(injected, signal)))
+          isChanged = await changes.wait(INTERVAL_MS);
       }
 
       // The next injection finds changes between the end of a watch and the next watch.

@@ -84,15 +84,15 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a new certificate is served without a restart",
     file: "functions/http/certificate.ts",
-    find: "if (text !== used) {",
-    replacement: `if (used === "") {`,
+    find: "if (text !== checked) {",
+    replacement: `if (checked === "") {`,
     tests: ["test/functions/serve.e2e.test.ts"],
   },
   {
     breaks: "a certificate without its key is not served",
     file: "functions/http/certificate.ts",
-    find: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw",
-    replacement: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)) && key === cert) throw",
+    find: "if (!certificate.checkPrivateKey(createPrivateKey(key))) throw",
+    replacement: "if (!certificate.checkPrivateKey(createPrivateKey(key)) && key === cert) throw",
     tests: ["test/functions/serve.e2e.test.ts"],
   },
   {
