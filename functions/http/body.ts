@@ -85,7 +85,8 @@ function collect(
 
 function parse(raw: Buffer): Body | HttpRefusal {
   if (!isUtf8(raw)) return { status: 400, message: undecodable("it is not UTF-8").problem };
-  if (hasMoreValues(raw, MAX_VALUES))
+  // Each value takes a byte or more.
+  if (raw.length > MAX_VALUES && hasMoreValues(raw, MAX_VALUES))
     return { status: 413, message: `the body has more than ${MAX_VALUES} values and keys` };
   try {
     return { value: JSON.parse(raw.toString()), bytes: raw.length };

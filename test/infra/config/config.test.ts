@@ -13,7 +13,7 @@ describe("the configuration", () => {
       namespaces: ["own"],
       reconcileIntervalMs: 5000,
       timeBudgetMs: 110_000,
-      lease: { name: "zonewise-reconciler", durationSeconds: 15 },
+      lease: { name: "zonewise-reconciler", durationSeconds: 30 },
       identity: undefined,
       connection: { explicit: undefined, kubeconfig: undefined },
       clientTimeoutMs: 10_000,

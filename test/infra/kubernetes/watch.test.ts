@@ -13,11 +13,13 @@ interface Event {
   readonly object: unknown;
 }
 
+const BORN = { creationTimestamp: "2026-01-01T00:00:00Z", generation: 3 };
+
 const event = (type: string, name: string, resourceVersion: string): Event => ({
   type,
   object: {
     kind: "PartialObjectMetadata",
-    metadata: { namespace: "cache", name, resourceVersion, annotations: { who: "Zoë" } },
+    metadata: { namespace: "cache", name, resourceVersion, ...BORN, annotations: { who: "Zoë" } },
   },
 });
 const bookmark: Event = {
@@ -54,11 +56,12 @@ describe("a watch", () => {
           lines(event("ADDED", "p", "8"), event("MODIFIED", "p", "9"), bookmark, event("DELETED", "p", "13")),
         ),
     ]);
+    const own = { namespace: "cache", name: "p", createdAt: "2026-01-01T00:00:00Z", generation: 3 };
     assert.deepEqual(await hintsOf(cluster), [
-      { type: "ADDED", namespace: "cache", name: "p", resourceVersion: "8" },
-      { type: "MODIFIED", namespace: "cache", name: "p", resourceVersion: "9" },
-      { type: "BOOKMARK", namespace: "", name: "", resourceVersion: "12" },
-      { type: "DELETED", namespace: "cache", name: "p", resourceVersion: "13" },
+      { type: "ADDED", ...own, resourceVersion: "8" },
+      { type: "MODIFIED", ...own, resourceVersion: "9" },
+      { type: "BOOKMARK", namespace: "", name: "", resourceVersion: "12", createdAt: "", generation: 0 },
+      { type: "DELETED", ...own, resourceVersion: "13" },
     ]);
   });
 

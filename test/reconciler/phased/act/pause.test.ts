@@ -30,7 +30,9 @@ async function play(result: (now: number) => PhasedResult): Promise<{ times: num
   }
 }
 
-const settled = { acted: false, failed: false };
+/** There is a PhasedRollout: the cluster is not at rest. */
+const lists = [{ namespace: "default", rolloutsAt: "", targets: ["default/web"] }];
+const settled = { acted: false, failed: false, lists };
 
 it("without anything due, the next tick comes after the interval", async () => {
   const { times, ended } = await play(() => settled);
