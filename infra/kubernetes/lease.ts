@@ -87,7 +87,7 @@ async function awaitLease(
   const countUnchanged = observeRenewals(clock);
   const announce = createAnnouncer(tools, options, signal);
   // It begins before the announcement, and so tells of the answer.
-  const watch = watchLease(tools, options, over.signal);
+  const watch = watchLease(tools, options, firstOfSignals(signal, over.signal));
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
     const changed = new AbortController();
@@ -127,6 +127,7 @@ async function takeLease(
   const awaited = new AbortController();
   /** Also ends writes that still wait for a token of the rate limit as the Lease is released. */
   const over = firstOfSignals(lost.signal, ended.signal);
+  over.addEventListener("abort", () => watching.abort("over"), { once: true });
 
   /** The Lease as we last saw it: its version is the precondition of each write. */
   let stored = found;
@@ -215,7 +216,6 @@ async function takeLease(
     },
     async release() {
       ended.abort();
-      watching.abort("over");
       await renewing;
       if (remainingMs() > 0) await free();
     },

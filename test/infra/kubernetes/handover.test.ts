@@ -11,10 +11,17 @@ const REF = { namespace: "default", name: "zonewise-reconciler" };
 
 describe("a waiting process", () => {
   let stage: Stage;
-  beforeEach(async () => void (stage = await setStage()));
-  afterEach(() => stage.close());
+  let over: AbortController;
+  beforeEach(async () => {
+    over = new AbortController();
+    stage = await setStage();
+  });
+  afterEach(async () => {
+    over.abort();
+    await stage.close();
+  });
 
-  function acquire(identity: string, signal = new AbortController().signal) {
+  function acquire(identity: string, signal = over.signal) {
     const { cluster, calls } = stage.connect();
     const options = { ...REF, identity, durationMs: 15_000, announces: true };
     return { calls, held: acquireLease({ cluster, clock: stage.clock }, options, signal) };
