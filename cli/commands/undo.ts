@@ -94,8 +94,11 @@ const toDocument =
     return { zone: zone.name, stage, was: show(was), ...(becomes && { becomes: show(becomes.name) }) };
   };
 
+const countLeft = ({ replicas, status }: ZoneUndo["zone"]): number => Math.max(0, replicas - status.updated);
+
 /** The effect of the changed template on the pods of a zone. */
 function describePods({ zone, stage, becomes }: ZoneUndo): string {
+  if (stage === "going back" && !becomes) return `${countLeft(zone)} of ${zone.replicas} go back already`;
   if (!becomes) return "no pods replaced";
   if (stage === "finished") return "all are replaced, in turn";
   if (becomes.name !== zone.status.currentRevision) return "all of other revisions are replaced, in turn";

@@ -1,6 +1,7 @@
 /** Revisions of a StatefulSet: the images of each, and the revision that a zone goes back to. Pure. */
 import type { ControllerRevision } from "../../infra/kubernetes/resources.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
 import { outdated } from "../../reconciler/model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 
@@ -69,15 +70,38 @@ export function withCurrentOfPods(zone: ZoneWithPods, revisions: readonly Revisi
   return { ...zone, status: { ...zone.status, currentRevision, current } };
 }
 
+/**
+ * True of a zone that was created again, and then went back to a revision that is older than the StatefulSet: what its
+ * status calls the current one may be what it goes back from.
+ */
+export function mayGoBack({ createdAt = "", status }: Zone, revisions: readonly Revision[]): boolean {
+  const madeAt = (revision: string): string => revisions.find(({ name }) => name === revision)?.createdAt ?? "";
+  const [current, update] = [madeAt(status.currentRevision), madeAt(status.updateRevision)];
+  return update !== "" && update < createdAt && current >= createdAt;
+}
+
+/**
+ * Such a zone with its latest revision as the current one, if it has pods of that which it has adopted: it has never
+ * finished a rollout of another.
+ */
+export function withLatestOfPods(zone: ZoneWithPods): Zone {
+  const { updateRevision, updated } = zone.status;
+  const isAdopted = ({ revision, createdAt = "" }: Pod): boolean =>
+    revision === updateRevision && createdAt < (zone.createdAt ?? "");
+  if (!zone.pods.some(isAdopted)) return zone;
+  return { ...zone, status: { ...zone.status, currentRevision: updateRevision, current: updated } };
+}
+
 /** The number of pods of a zone that lack its current revision: also pods of a template between it and the latest. */
 export const countOthers = ({ replicas, status }: Zone): number => Math.max(replicas - status.current, status.updated);
 
 /** The progress of a zone with its latest template. */
-type ZoneStage = "finished" | "under way" | "not started";
+type ZoneStage = "finished" | "going back" | "under way" | "not started";
 
 /** Judges by the status, which must be of the latest spec. */
 function stageOf(zone: Zone): ZoneStage {
   const { replicas, status } = zone;
+  if (contradictsItself(zone)) return "going back";
   if (isZoneRecorded(zone) || (status.updated >= replicas && status.ready >= replicas)) return "finished";
   return countOthers(zone) > 0 ? "under way" : "not started";
 }
@@ -97,7 +121,7 @@ type UndoPlan = { readonly zones: readonly ZoneUndo[] } | { readonly problem: st
 
 /**
  * Without `to`, zones that are under way go back to their previous revision, zones that have not begun lose the
- * template that none of their pods has, and finished zones stay as they are. With `to` (a number, or a revision's name)
+ * template that none of their pods has, and zones that are finished or go back already stay as they are. With `to` (a number, or a revision's name)
  * they go to that revision: each zone numbers its own revisions, so that there is only one zone then.
  */
 export function planUndo(all: readonly ZoneHistory[], to: string | undefined): UndoPlan {
@@ -114,9 +138,9 @@ export function planUndo(all: readonly ZoneHistory[], to: string | undefined): U
   return { zones };
 }
 
-/** A finished zone stays unless a revision is given: its pods are healthy. */
+/** A finished zone stays unless a revision is given: its pods are healthy. So does one that goes back already. */
 const isLeft = ({ zone }: ZoneHistory, to: string | undefined): boolean =>
-  to === undefined && stageOf(zone) === "finished";
+  to === undefined && ["finished", "going back"].includes(stageOf(zone));
 
 function findTarget({ zone, revisions }: ZoneHistory, to: string | undefined): Revision | undefined {
   const { currentRevision } = zone.status;

@@ -4,9 +4,11 @@ import type { Zone } from "../../reconciler/model/zone.ts";
 import { gatherZonePods, readAll } from "../../reconciler/snapshot/gather.ts";
 import {
   contradictsItself,
+  mayGoBack,
   readRevision,
   type Revision,
   withCurrentOfPods,
+  withLatestOfPods,
   type ZoneHistory,
 } from "../decide/revisions.ts";
 import type { Session } from "../session.ts";
@@ -33,12 +35,16 @@ export async function gatherForUndo(
   session: Pick<Session, "cluster">,
   zones: readonly Zone[],
 ): Promise<readonly ZoneHistory[]> {
-  const [histories, read] = await Promise.all([
-    gatherHistories(session, zones),
-    gatherZonePods(zones.filter(contradictsItself), session),
-  ]);
+  const histories = await gatherHistories(session, zones);
+  const unclear = histories.filter(({ zone, revisions }) => contradictsItself(zone) || mayGoBack(zone, revisions));
+  const read = await gatherZonePods(
+    unclear.map(({ zone }) => zone),
+    session,
+  );
   return histories.map(({ zone, revisions }) => {
     const own = read.find(({ uid }) => uid === zone.uid);
-    return { zone: own ? withCurrentOfPods(own, revisions) : zone, revisions };
+    if (!own) return { zone, revisions };
+    const seen = contradictsItself(zone) ? withCurrentOfPods(own, revisions) : withLatestOfPods(own);
+    return { zone: seen, revisions };
   });
 }

@@ -152,6 +152,39 @@ it("undo takes a zone back that was created again with another template than its
   assert.deepEqual(imagesOf(stage), ["app:2", "app:1", "app:1"]);
 });
 
+it("undo does not go forward again where such a zone has pods of both templates", async (t) => {
+  const stage = await setRollout(t);
+  await createAgain(stage, "c", "app:3");
+  stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
+  await stage.time.advance(5000);
+  assert.equal(setOf(stage, "c").status?.updatedReplicas, 1);
+  const { run } = await openTerminal(t, stage);
+  const first = await run("undo ingester --yes");
+  assert.deepEqual([first.code, imagesOf(stage)], [0, ["app:2", "app:1", "app:1"]], first.out);
+  await stage.time.advance(2000);
+  const { out } = await run("undo ingester --yes");
+  assert.match(out, /^ingester-zone-c +going back +app:1 \S+ +- +1 of \d go back already$/m);
+  assert.deepEqual(imagesOf(stage), ["app:2", "app:1", "app:1"], out);
+});
+
+it("undo takes a zone back that was created again, has finished, and goes to an older template", async (t) => {
+  const stage = await setRollout(t);
+  const { store } = stage.emulator;
+  await createAgain(stage, "c", "app:3");
+  const pods = store.list("pods").filter(({ metadata: { name } }) => name.startsWith("ingester-zone-c-"));
+  for (const { metadata } of pods) store.remove("pods", "default", metadata.name);
+  await stage.time.advance(10_000);
+  const { spec, ...set } = structuredClone(setOf(stage, "c"));
+  const [container = assert.fail()] = spec?.template.spec?.containers ?? [];
+  container.image = "app:1";
+  store.update(SETS, { ...set, spec } as never);
+  await stage.time.advance(2000);
+  store.remove("pods", "default", "ingester-zone-c-0");
+  await stage.time.advance(5000);
+  const { out } = await (await openTerminal(t, stage)).run("undo ingester --zone ingester-zone-c --yes");
+  assert.deepEqual(imagesOf(stage), ["app:2", "app:2", "app:3"], out);
+});
+
 it("undo goes back in no zone if one was created again, and no revision of its pods is left", async (t) => {
   const stage = await setRollout(t);
   await createAgain(stage, "c", "app:3");

@@ -9,6 +9,18 @@ const GUARD = ["test/cli/commands/guard.test.ts"];
 
 export const CLI_MUTATIONS: readonly Mutation[] = [
   {
+    ...UNDO,
+    breaks: "a second undo does not take a zone forward again that was created again and goes back",
+    find: "update < createdAt && current >= createdAt",
+    replacement: "update < createdAt && current < createdAt",
+  },
+  {
+    ...UNDO,
+    breaks: "a zone that was created again and has finished another template is not taken to go back",
+    find: "if (!zone.pods.some(isAdopted)) return zone;",
+    replacement: "",
+  },
+  {
     breaks: "no budget is called protecting where no webhook asks it",
     file: "reconciler/budget/protection.ts",
     tests: GUARD,
