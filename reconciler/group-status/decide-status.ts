@@ -9,7 +9,8 @@
  *   Blocked      somebody has to do something                                    Stalled is True
  *   Paused       a user has paused it                                            none is True
  *
- * The phase of a group that is held is that of its hold: REASONS has the class of each (reconciler/model/decision.ts).
+ * The phase of a group that is held is that of its hold: REASONS has the class of each (reconciler/model/decision.ts). A
+ * group whose zones are all ready, and of which one cannot be scaled until somebody does something, is blocked.
  */
 import { isSameJson } from "../../infra/json.ts";
 import { MAX_ZONES } from "../model/refused-group.ts";
@@ -103,8 +104,11 @@ function assessGroup(
   const { facts } = input;
   if (facts.zones.length === 0)
     return { phase: "Waiting", reason: "NoZones", message: "no StatefulSet has the label rollout-group of this group" };
-  if (isGroupReady(input))
+  if (isGroupReady(input)) {
+    const blocking = holds.find(({ phase }) => phase === "Blocked");
+    if (blocking) return { ...blocking, phase: "Blocked" };
     return { phase: "Ready", reason: "AllZonesUpdated", message: "all zones are updated and ready" };
+  }
   return assessUnready(input, facts.hold || facts.state === "failed" ? holds[0] : undefined, progress);
 }
 

@@ -82,8 +82,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "undo takes back no zone that is finished",
     ...UNDO,
-    find: 'to === undefined && stageOf(zone) === "finished"',
-    replacement: "to === zone.name",
+    find: '["finished", "going back"]',
+    replacement: '["going back"]',
   },
   {
     breaks: "undo goes by no status that has not seen the latest spec",

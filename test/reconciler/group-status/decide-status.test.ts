@@ -27,6 +27,11 @@ describe("the phase and the conditions", () => {
   const TABLE: readonly (readonly [name: string, expected: string, status: RolloutGroupStatus])[] = [
     ["all zones updated and ready", "Ready, Ready AllZonesUpdated, not Reconciling, not Stalled", READY],
     [
+      "all zones updated and ready, and one that is not scaled until somebody acts",
+      "Blocked, not Ready, not Reconciling, Stalled LeaderNotFound",
+      decide({ scalingHolds: [hold("LeaderNotFound", "its leader is not in its group", [])] }, READY),
+    ],
+    [
       "settled, but its status has changed since it was ready",
       "Waiting, not Ready, Reconciling GroupChanged, not Stalled",
       decide({ traits: [{ statusReady: 2 }] }, READY),
