@@ -10,11 +10,11 @@ import {
   sortByNeed,
   type Overview,
 } from "../decide/overview.ts";
-import { type GroupState, isRecorded, judgeProgress, withOrphans } from "../decide/group-state.ts";
+import { type GroupState, isRecorded, judgeProgress, lostGroup, withOrphans } from "../decide/group-state.ts";
 import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
-import { findGroup, gatherGroupStates } from "../gather/groups.ts";
+import { findGroup, gatherGroupStates, gatherLostGroups } from "../gather/groups.ts";
 import { createGuards } from "../gather/guard.ts";
 import { gatherOrphans } from "../gather/orphans.ts";
 import { gatherHistories } from "../gather/revisions.ts";
@@ -96,13 +96,17 @@ async function lookForOrphans(session: Session, input: Input, recorded: Overview
   const { groups } = recorded;
   const isWaiting = isAskedToWait(input) ?? session.io.isTty;
   const isDone = (state: GroupState): boolean => judgeProgress(state) === "done";
-  if (isWaiting ? judgeAll(recorded) !== "done" : !groups.some(isDone)) return groups;
-  const read = await gatherOrphans(groups, session).catch((error: unknown) => {
+  const lost = input.args.length === 0 ? await gatherLostGroups(session, session.namespace, groups) : [];
+  const isQuiet = isWaiting ? judgeAll(recorded) !== "done" : !groups.some(isDone);
+  if (isQuiet && lost.length === 0) return groups;
+  const read = await gatherOrphans([...groups, ...lost], session).catch((error: unknown) => {
     if (!hasCode(error, "Forbidden")) throw error;
     return undefined;
   });
   const now = session.clock.now();
-  return read ? read.map(({ orphans, ...state }) => withOrphans(state, orphans, now)) : groups;
+  const look = ({ orphans, ...state }: NonNullable<typeof read>[number]): GroupState | undefined =>
+    state.zones.length > 0 ? withOrphans(state, orphans, now) : lostGroup(state, orphans, now);
+  return read?.map(look).filter((state) => state !== undefined) ?? groups;
 }
 
 async function gatherRecorded(session: Session, { args: [group] }: Input): Promise<Overview> {

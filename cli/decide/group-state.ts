@@ -1,6 +1,7 @@
 /** The progress of a group, by its records, and by what these cannot have. Pure. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
+import { stampCondition } from "../../reconciler/model/condition.ts";
 import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
 import { isReady } from "../../reconciler/model/health.ts";
 import { listSome } from "../../infra/cut.ts";
@@ -52,6 +53,29 @@ export function withOrphans(state: GroupState, orphans: readonly ZoneWithPods[] 
     since: formatTimestamp(since.reduce((a, b) => Math.min(a, b), now)),
   };
   return { ...state, status: { ...state.status, message, holds: [stored, ...holdsOf(state)] } };
+}
+
+/** A group without any StatefulSet, whose pods are there still; undefined if none is. */
+export function lostGroup(state: GroupState, orphans: readonly ZoneWithPods[], now: number): GroupState | undefined {
+  const [first] = orphans;
+  if (!first) return undefined;
+  const left = listSome(orphans.map(({ name, pods }) => `${pods.length} pods of ${name}`));
+  const message = `no StatefulSet has its label, and pods of it are left: ${left}; create their StatefulSets again, or delete them`;
+  const reason = "ZoneOrphaned";
+  const objects = orphans.map(({ kind, name }) => ({ kind, name }));
+  const hold = { reason, phase: "Blocked", message, cause: reason, objects, since: formatTimestamp(now) } as const;
+  const stalled = { type: "Stalled", status: "True", reason, message } as const;
+  const { generation } = state;
+  const status = {
+    observedGeneration: generation,
+    group: state.group,
+    phase: "Blocked",
+    message,
+    zones: [],
+    holds: [{ ...hold, waitsFor: { kind: first.kind, name: first.name } }],
+    conditions: [stampCondition(stalled, { generation, now, earlier: undefined })],
+  } as const;
+  return { ...state, status };
 }
 
 export type Completion = "done" | "blocked" | "going";

@@ -32,6 +32,7 @@ import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 import { findDenied } from "./denied-rights.ts";
 import { createGuards } from "./guard.ts";
+import { gatherLostGroups } from "./groups.ts";
 import { gatherOrphans } from "./orphans.ts";
 
 async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide = false): Promise<T[]> {
@@ -65,7 +66,10 @@ async function gatherDefinitions({ cluster }: Session): Promise<Found["definitio
 
 async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): Promise<Found["orphans"]> {
   const zones = sets.map(({ zone }) => zone).filter(isGrouped);
-  const groups = [...groupBy(zones, groupKey).values()].flatMap((own) => (own[0] ? [{ ...own[0], zones: own }] : []));
+  const living = [...groupBy(zones, groupKey).values()].flatMap((own) =>
+    own.slice(0, 1).map(({ namespace, group }) => ({ namespace, group, zones: own })),
+  );
+  const groups = [...living, ...(await gatherLostGroups(session, session.namespace, living))];
   const found = groups.length > 0 ? await gatherOrphans(groups, session) : [];
   return found.flatMap(({ group, orphans }) => orphans.map((zone) => ({ group, zone })));
 }

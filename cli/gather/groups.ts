@@ -36,6 +36,21 @@ export async function gatherGroupStates(source: Source, namespace: string): Prom
   return living.toSorted((a, b) => (groupKey(a) < groupKey(b) ? -1 : 1));
 }
 
+/** The groups that are recorded although no StatefulSet has their label; those that `living` has are left out. */
+export async function gatherLostGroups(
+  source: Source,
+  namespace: string,
+  living: readonly Pick<GroupState, "namespace" | "group">[],
+): Promise<GroupState[]> {
+  const recorded = await readRecorded(source, namespace);
+  const known = new Set(living.map((one) => keyOf(one.namespace, one.group)));
+  return [...(recorded ?? [])].flatMap(([key, object]) => {
+    const { status, generation } = describe(object);
+    const { namespace: place = "", name = "" } = object.metadata;
+    return known.has(key) ? [] : [{ namespace: place, group: status?.group ?? name, zones: [], status, generation }];
+  });
+}
+
 /**
  * One group by the value of its label. Throws a `CliError` that suggests names if there is none, and one without the
  * definition of RolloutGroups.

@@ -128,6 +128,19 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
     assert.match((await run("explain ingester-zone-x")).err, /nothing named "ingester-zone-x" found/);
   });
 
+  it("is shown by status and doctor if no zone of the group has a StatefulSet left, until its pods are gone", async (t) => {
+    const { stage, run } = await open(t);
+    await removeWithoutPods(stage, "ingester-zone-a", "ingester-zone-c");
+    const { code, out } = await run("status");
+    assert.match(out, /^ingester +Blocked .*ZoneOrphaned/m);
+    assert.equal(code, 1);
+    assert.match((await run("doctor")).out, /statefulset\/ingester-zone-a: .*\(zone-orphaned\)/);
+    for (const { metadata } of stage.emulator.store.list("pods", "default"))
+      stage.emulator.store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
+    await stage.time.advance(1000);
+    assert.doesNotMatch((await run("status")).out, /ingester/);
+  });
+
   it("ends a status that waits", async (t) => {
     const { run } = await open(t, "ingester-zone-b-1");
     const { code, out } = await run("status ingester --watch");
