@@ -28,7 +28,7 @@ dl { display: flex; flex-wrap: wrap; gap: .25rem 2rem; margin: .25rem 0; } dl di
 .scroll { overflow-x: auto; margin: .5rem 0; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-top: 1px solid var(--line); font-weight: normal; }
-thead th { color: var(--faint); border-top: 0; white-space: nowrap; } tbody th { font-weight: 600; }
+thead th { color: var(--faint); border-top: 0; white-space: nowrap; } tbody th { font-weight: 600; white-space: nowrap; } tbody th .faint { white-space: normal; }
 td ul { padding-left: 0; list-style: none; margin: 0; }
 .pods { display: flex; flex-wrap: wrap; gap: .25rem .4rem; }
 .pods li { border: 1px solid currentColor; border-radius: 6px; padding: 0 .45rem; white-space: nowrap; }
@@ -41,7 +41,7 @@ header:has(.stopped) ~ main .phase { color: var(--faint); }
 /* A phone: a row below the other, each cell with the name of its column. */
 @media (max-width: 40rem) {
   body { padding: .75rem .75rem 2rem; } .scroll { overflow-x: visible; }
-  table, tbody, tr, tbody th, td { display: block; } thead { display: none; }
+  table, tbody, tr, tbody th, td { display: block; } thead { display: none; } tbody th { white-space: normal; }
   tr { border-top: 1px solid var(--line); padding: .35rem 0; } th, td { border-top: 0; padding: .1rem 0; }
   td::before { content: attr(data-label) ": "; color: var(--faint); } .pods li { white-space: normal; }
 }
