@@ -1,6 +1,6 @@
 /**
  * Takes a node out of service and returns it: cordons it, excludes it from load balancers, and later removes only our
- * own marks (NW8).
+ * own marks.
  */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Node, nodes } from "../../infra/kubernetes/resources.ts";

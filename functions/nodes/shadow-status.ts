@@ -20,7 +20,7 @@ import { hasCode } from "../../infra/errors.ts";
 /**
  * Writes the status that the agent sends. Keys that the agent leaves out keep their values; we set the progress of the
  * drain and the time of the boot's first report. The precondition of the write is the version that the agent has seen,
- * or else the version read here (NW27).
+ * or else the version read here.
  */
 export function updateStatus(tools: DrainTools): NodeRoute {
   return async (request) => {
@@ -76,7 +76,7 @@ function whyNotReboot(shadow: CustomObject, stored: ShadowStatus | undefined): s
 }
 
 /**
- * Resolves with the new or the existing shadow (NW17). 409 if the shadow belongs to an earlier node of this name, or if
+ * Resolves with the new or the existing shadow. 409 if the shadow belongs to an earlier node of this name, or if
  * the node has lost its label: then the reconciler has deleted the shadow, and the agent runs for a moment longer.
  */
 export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {

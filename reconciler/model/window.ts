@@ -1,5 +1,5 @@
 /**
- * Windows by a cron expression: of node updates (NR8) and of rollouts (§1.12). The expressions are those of brupop:
+ * Windows by a cron expression: of node updates and of rollouts (§1.12). The expressions are those of brupop:
  * second minute hour day month weekday [year], 1 is Sunday and 7 Saturday, day and weekday must both match.
  *
  *   windowed   the seconds run on, as in `* * 2-4 * * *`: open in every second that matches, by the local clock

@@ -1,5 +1,5 @@
 /**
- * Converts shadows between v1 and v2 and loses nothing (NW22): fields that the other version lacks travel in an
+ * Converts shadows between v1 and v2 and loses nothing: fields that the other version lacks travel in an
  * annotation. The annotation counts only while its state is unchanged: a writer of another state intends the change
  * (§17.8). A ConversionReview is answered with all objects in their order, or with none and the reason.
  */

@@ -3,7 +3,7 @@
  * The first rule with an opinion wins.
  *
  * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again
- * (NW19).
+ *.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";

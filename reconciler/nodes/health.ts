@@ -1,4 +1,4 @@
-/** Judges whether a node is fit to be updated (NR31), and whether it is healthy after its update (NR33, NR34). */
+/** Judges whether a node is fit to be updated, and whether it is healthy after its update. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { isInFuture } from "../checks/check.ts";
 import type { UpdateNode } from "./node.ts";

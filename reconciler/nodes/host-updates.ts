@@ -18,7 +18,7 @@ const command = z.looseObject({
   stderr: z.nullish(z.string()),
 });
 
-/** Tolerant: hosts of later versions say more (NW18). */
+/** Tolerant: hosts of later versions say more. */
 export const hostUpdateStatus = z.looseObject({
   update_state: z.enum(["Idle", "Available", "Staged", "Ready"]),
   chosen_update: z.nullish(image),
@@ -59,7 +59,7 @@ const STEPS: Readonly<Record<UpdateStatus["update_state"], NextStep>> = {
 const isFresh = ({ most_recent_command: last }: UpdateStatus): boolean =>
   last?.cmd_type === "refresh" && last.cmd_status === "Success";
 
-/** Why the action has failed; undefined if it was the last command and succeeded (NW5). */
+/** Why the action has failed; undefined if it was the last command and succeeded. */
 export function whyFailed(action: HostAction, status: UpdateStatus | undefined): string | undefined {
   const last = status?.most_recent_command;
   if (last?.cmd_type !== action) return `the host reports ${last?.cmd_type ?? "no command"} instead of ${action}`;

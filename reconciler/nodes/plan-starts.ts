@@ -1,6 +1,6 @@
 /**
  * Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots
- * (NR29, NR30).
+ *.
  */
 import { groupBy, moveToFront } from "../model/order.ts";
 import { whyNoPlace } from "./drainable.ts";

@@ -1,5 +1,5 @@
 /**
- * Why a policy starts nothing, and why a node that has an update does not start (NR26, NR32): the first rule with an
+ * Why a policy starts nothing, and why a node that has an update does not start: the first rule with an
  * opinion.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
@@ -99,7 +99,7 @@ export const whySkippedByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
   ({ obstacle }) => (obstacle === undefined ? undefined : skip("DrainBlocked", obstacle)),
 ]);
 
-/** True if the host has chosen another version than the one that runs (NR7): a lower one counts as well. */
+/** True if the host has chosen another version than the one that runs: a lower one counts as well. */
 export function hasUpdate({ shadow }: UpdateNode): boolean {
   const status = shadow?.status;
   return status !== undefined && status.target_version !== status.current_version;
@@ -121,7 +121,7 @@ export function isBackOffOver(sinceMs: number, count: number): boolean {
 
 /**
  * The state of a one-shot's campaign that has to be remembered: it opens when the window fires, and closes when no node
- * is left to be updated (NR8).
+ * is left to be updated.
  */
 interface Campaign {
   readonly cron: string;

@@ -1,5 +1,5 @@
 /**
- * The state machine of a node's update (NR6, §17.2). The state that the shadow wants and the one that it reports give
+ * The state machine of a node's update (§17.2). The state that the shadow wants and the one that it reports give
  * the phase; the row of the phase says who moves the node on. A node holds a slot of its policy in every phase.
  *
  *   phase        wanted                     reported                   moved on by
@@ -133,7 +133,7 @@ export const PHASES: Readonly<Record<NodePhase, Phase>> = {
   Recovering: {
     rows: [
       { wanted: ["Idle"], reported: [STAGED, REBOOTED, MONITORED, "ErrorReset"], move: byAgent("recover") },
-      // Only Idle is acted upon after a failure (NW1).
+      // Only Idle is acted upon after a failure.
       { wanted: [STAGED, REBOOTED, MONITORED], reported: ["none", "ErrorReset"], move: FAILED },
       // The schema of the definition allows it; none of our components wants it.
       { wanted: ["ErrorReset"], reported: ["none", ...STATES], move: FAILED },

@@ -1,6 +1,6 @@
 /**
- * Repairs beside the updates: each managed node has a shadow (NR18), a node that is not managed any more has
- * none (NR36), a node without a policy goes back to Idle, no node stays cordoned by us, and autoscalers are kept away
+ * Repairs beside the updates: each managed node has a shadow, a node that is not managed any more has
+ * none, a node without a policy goes back to Idle, no node stays cordoned by us, and autoscalers are kept away
  * from active nodes. Cordons are undone here also if the agent is gone (§17.6).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";

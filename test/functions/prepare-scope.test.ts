@@ -16,12 +16,12 @@ describe("the pods that are prepared", () => {
       "it has the label 'grafana.com/no-downscale=true'",
     ],
     [
-      "P19: not without a port",
+      "not without a port",
       { annotations: { [`${HTTP}-port`]: undefined } },
       `the ${HTTP}-port annotation is not set or empty.`,
     ],
     [
-      "P19: not without a path",
+      "not without a path",
       { annotations: { [`${HTTP}-path`]: "" } },
       `the ${HTTP}-path annotation is not set or empty.`,
     ],
@@ -30,7 +30,7 @@ describe("the pods that are prepared", () => {
       { labels: { "rollout-group": "" } },
       "its label rollout-group is empty: give it the name of its group, or remove it.",
     ],
-    ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
+    ["not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
     ...["x@127.0.0.1:1/admin?", "evil.example/", "a b", "a.b", "A", "-a", "a".repeat(64)].map(
       (serviceName): [string, Parameters<typeof createZone>[2], string] => [
         `not at another host, by way of serviceName ${serviceName}`,
@@ -99,7 +99,7 @@ describe("the pods that are prepared", () => {
     assert.match(answer.message ?? "", /statefulset ingester-zone-b was downscaled at .* labelled to wait 12h0m0s/);
   });
 
-  it("P20: not those of Deployments and unknown kinds, which are allowed with a warning", async (t) => {
+  it("not those of Deployments and unknown kinds, which are allowed with a warning", async (t) => {
     const stage = await play(t, inAnnotation);
     const zone = createZone(stage, A);
     const as = (kind: string, resource: string): AdmissionRequest =>

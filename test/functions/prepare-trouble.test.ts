@@ -11,7 +11,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 
 for (const [mode, recordOf] of MODES)
   describe(`prepare-downscale in ${mode}, under errors`, () => {
-    it("Z07, P21: of two concurrent zones exactly one is admitted; another group is not delayed, and the other zone follows", async (t) => {
+    it("of two concurrent zones exactly one is admitted; another group is not delayed, and the other zone follows", async (t) => {
       const held = Promise.withResolvers<number>();
       const arrived = Promise.withResolvers<void>();
       const stage = await play(t, recordOf, (_method, pod) => {

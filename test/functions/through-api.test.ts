@@ -184,7 +184,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   assert.deepEqual(pods.seen, ["POST zone-a-2"]);
 });
 
-test("S21: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition", async (t) => {
+test("of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition", async (t) => {
   const stage = await setStage(t);
   await register(t, stage, createRaisePartition(), "mutating", "apps", ["statefulsets"]);
   const client = connect(stage.emulator.kubeconfig());
@@ -204,7 +204,7 @@ test("§14.12: a gate that could never be answered is refused, one that is only 
   for (const one of GATE_CASES) assertSaid(one, await writeGate(one, client, "default"));
 });
 
-test("V01: a budget is accepted, or refused with its error", async (t) => {
+test("a budget is accepted, or refused with its error", async (t) => {
   const { handle } = createZpdbValidation();
   const review = (object: unknown) =>
     handle(

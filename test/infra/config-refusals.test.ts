@@ -83,7 +83,7 @@ describe("refused, with its name, its value and what is allowed, is", () => {
     );
   });
 
-  it("K01: a rate without a burst", () => {
+  it("a rate without a burst", () => {
     const message = refusalOf({ ...minimal, KUBERNETES_CLIENT_QPS: "5", KUBERNETES_CLIENT_BURST: "0" });
     assert.match(
       message,

@@ -98,7 +98,7 @@ const CASES: readonly (readonly [
   ["another annotation", undefined, podOf({ annotations: { a: "true" } }), "jane"],
 ];
 
-describe("E32 who asks the budget before a pod is deleted", () => {
+describe("who asks the budget before a pod is deleted", () => {
   for (const [who, expected, pod, username, ...groups] of CASES)
     it(`${who}: ${expected ?? "asks"}`, () => {
       const deletion = { pod, username, groups };

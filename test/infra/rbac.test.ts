@@ -133,7 +133,7 @@ const ACCOUNTS = [
 ];
 const CONFIGURATIONS = [...HOOKS.map(({ name }) => name), "pod-deletion"].map((name) => `${name}-zonewise`);
 
-it("NR39: the agents have no right to write", () => {
+it("the agents have no right to write", () => {
   const rights = rulesBoundTo("brupop-agent-service-account").flatMap(rightsOf);
   assert.deepEqual(rights.toSorted(), ["get bottlerocketshadows", "get nodes", "watch bottlerocketshadows"]);
 });

@@ -57,7 +57,7 @@ async function writeSpec(
 /** At most as many kinds of transitions are counted, the newest. */
 const MAX_TRANSITIONS = 200;
 
-/** The counts with one more of each transition that was written (NR22). */
+/** The counts with one more of each transition that was written. */
 export function countTransitions(
   before: readonly TransitionCount[],
   written: readonly ShadowWrite[],
@@ -87,7 +87,7 @@ interface UpkeepResult {
   readonly error: unknown;
 }
 
-/** Carries out the upkeep; a failure is reported and does not stop the others (NW14). Throws `LeaseLost`. */
+/** Carries out the upkeep; a failure is reported and does not stop the others. Throws `LeaseLost`. */
 export async function takeUpkeep(list: readonly Upkeep[], namespace: string, actor: Actor): Promise<UpkeepResult[]> {
   const results: UpkeepResult[] = [];
   for (const upkeep of list) {

@@ -1,6 +1,6 @@
 /**
  * Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what
- * the host reports (NW7).
+ * the host reports.
  */
 import type { Clock } from "../../../infra/clock.ts";
 import type { HostApi } from "./host-api.ts";
@@ -11,7 +11,7 @@ export interface HostTools {
   readonly clock: Clock;
   /** Milliseconds between two reads of a busy host. */
   readonly pollMs: number;
-  /** Milliseconds that one action may take, such as a slow download (NW4). */
+  /** Milliseconds that one action may take, such as a slow download. */
   readonly actionMs: number;
   readonly stop: AbortSignal;
 }

@@ -1,5 +1,5 @@
 /**
- * no-downscale behind a real API server, asked by kubectl (X09, N01-N03): by the policies (a Scale perhaps by the
+ * no-downscale behind a real API server, asked by kubectl: by the policies (a Scale perhaps by the
  * webhook behind them), by the webhook, and by both; verdicts and words are the same.
  */
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-/** prepare-downscale behind a real API server, with kubectl: X10 and X11, in both modes. */
+/** prepare-downscale behind a real API server, with kubectl, in both modes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";

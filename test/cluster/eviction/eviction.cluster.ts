@@ -1,4 +1,4 @@
-/** Evictions through the API server, one after the other, as in upstream's end-to-end tests (X05 - X08). */
+/** Evictions through the API server, one after the other, as in upstream's end-to-end tests. */
 import assert from "node:assert/strict";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import { evictPatiently } from "../stage/evict.ts";
@@ -59,7 +59,7 @@ function evictions(name: string, spec: object, run: (evictions: Evictions) => Pr
   });
 }
 
-evictions("X05 one pod at a time, then the other zone", { maxUnavailable: 1 }, async ({ allowed, denied, recover }) => {
+evictions("one pod at a time, then the other zone", { maxUnavailable: 1 }, async ({ allowed, denied, recover }) => {
   await allowed("zone-a-0");
   await denied("zone-a-1", "1 pod not ready in zone-a");
   await denied("zone-b-0", "1 pod not ready in zone-a");
@@ -67,13 +67,13 @@ evictions("X05 one pod at a time, then the other zone", { maxUnavailable: 1 }, a
   await allowed("zone-b-0");
 });
 
-evictions("X06 two pods of one zone, none of the other", { maxUnavailable: 2 }, async ({ allowed, denied }) => {
+evictions("two pods of one zone, none of the other", { maxUnavailable: 2 }, async ({ allowed, denied }) => {
   await allowed("zone-a-0");
   await denied("zone-b-0", "1 pod not ready in zone-a");
   await allowed("zone-a-1");
 });
 
-evictions("X07 one pod a partition", { maxUnavailable: 1, ...PARTITIONS }, async ({ allowed, denied, recover }) => {
+evictions("one pod a partition", { maxUnavailable: 1, ...PARTITIONS }, async ({ allowed, denied, recover }) => {
   await allowed("zone-a-0");
   await denied("zone-b-0", "1 pod not ready in partition 0");
   await allowed("zone-b-1");
@@ -83,7 +83,7 @@ evictions("X07 one pod a partition", { maxUnavailable: 1, ...PARTITIONS }, async
 });
 
 evictions(
-  "X08 a pod that has just recovered protects its partition until the delay is over",
+  "a pod that has just recovered protects its partition until the delay is over",
   { maxUnavailable: 1, crossZoneEvictionDelay: `${DELAY_MS / 1000}s`, ...PARTITIONS },
   async ({ allowed, denied, recover, start, patchZone, deletePod, admin, namespace, timeline }) => {
     for (const zone of ZONES)

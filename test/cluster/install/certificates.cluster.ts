@@ -1,4 +1,4 @@
-/** X04: the job and the reconciler inject the CA into webhook configurations, with the manifests' RBAC. */
+/** The job and the reconciler inject the CA into webhook configurations, with the manifests' RBAC. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
@@ -22,7 +22,7 @@ describe("the CA of webhook configurations on a real control plane", () => {
     assert.equal(await reconciler.end(), 0);
   };
 
-  it("X04 configurations that are created before the job, after it or later, or edited, all get the CA", async () => {
+  it("configurations that are created before the job, after it or later, or edited, all get the CA", async () => {
     await stage.addHook("no-downscale");
     await runJob();
     await stage.addHook("prepare-downscale");

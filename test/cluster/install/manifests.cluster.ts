@@ -1,4 +1,4 @@
-/** J01: the manifests that users apply, as kustomize builds them. */
+/** The manifests that users apply, as kustomize builds them. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
@@ -28,7 +28,7 @@ const failuresOf = (manifests: readonly Manifest[]): Record<string, unknown> =>
 const kindsOf = (manifests: readonly Manifest[], kind: string): string[] =>
   manifests.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
 
-describe("J01 the manifests", () => {
+describe("the manifests", () => {
   for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
     it(`${folder}: the API server accepts every object and knows every field`, async (t) => {
       const admin = await connectAdmin(process.env["KUBECONFIG"]);

@@ -48,26 +48,26 @@ before(async () => {
 after(() => stage.close());
 
 describe("the node API, called with a token that a real API server reviews,", () => {
-  it("NR40: answers the agent that runs on the node", async () =>
+  it("answers the agent that runs on the node", async () =>
     assert.equal(await statusOf(await stage.requestToken({ pod })), 200));
 
-  it("NR42: refuses the token of another node's agent", async () =>
+  it("refuses the token of another node's agent", async () =>
     assert.equal(await statusOf(await stage.requestToken({ pod: otherPod })), 403));
 
-  it("NR41: refuses a token for another audience", async () =>
+  it("refuses a token for another audience", async () =>
     assert.equal(await statusOf(await stage.requestToken({ pod, audience: "https://kubernetes.default.svc" })), 401));
 
-  it("NR41: refuses a forged token", async () => {
+  it("refuses a forged token", async () => {
     const [head, body, signature = ""] = (await stage.requestToken({ pod })).split(".");
     assert.equal(await statusOf(`${head}.${body}.${signature.slice(0, -8)}AAAAAAAA`), 401);
   });
 
-  it("NW9: refuses a token that is bound to no pod, and another ServiceAccount's", async () => {
+  it("refuses a token that is bound to no pod, and another ServiceAccount's", async () => {
     assert.equal(await statusOf(await stage.requestToken()), 403);
     assert.equal(await statusOf(await stage.requestToken({ account: "default" })), 403);
   });
 
-  it("NW10: refuses a UID that is not the node's", async () => {
+  it("refuses a UID that is not the node's", async () => {
     const bogus = { ...node, metadata: { ...node.metadata, uid: "00000000-0000-0000-0000-000000000000" } };
     assert.equal(await statusOf(await stage.requestToken({ pod }), bogus), 403);
   });
@@ -89,7 +89,7 @@ describe("the node API, called with a token that a real API server reviews,", ()
   // Only the plane of the tests shows its key.
   const keyFile = join(dirname(process.env["KUBECONFIG"] ?? ""), "sa.key");
   if (existsSync(keyFile))
-    it("NR41: refuses a token that has expired, though its signature is genuine", async () => {
+    it("refuses a token that has expired, though its signature is genuine", async () => {
       const genuine = await stage.requestToken({ pod });
       const { kid } = decodeProtectedHeader(genuine);
       const key = createPrivateKey(readFileSync(keyFile));
@@ -103,7 +103,7 @@ describe("the node API, called with a token that a real API server reviews,", ()
     });
 });
 
-describe("NR39: the agents' ServiceAccount", () => {
+describe("the agents' ServiceAccount", () => {
   const isAllowed = async (attributes: object): Promise<boolean> => {
     const user = `system:serviceaccount:${stage.namespace}:${AGENT}`;
     const groups = ["system:authenticated", "system:serviceaccounts", `system:serviceaccounts:${stage.namespace}`];

@@ -15,7 +15,7 @@ for (const { maxConcurrent, allowed } of [
   { maxConcurrent: "50%", allowed: 6 },
   { maxConcurrent: 1, allowed: 1 },
 ] as const)
-  it(`NR1, NR10, NR23, NR30: twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
+  it(`twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
     const campaign = await openCampaign(t, { nodes: 12, spec: { maxConcurrent }, web: 6 });
     campaign.startReconciler();
     await campaign.until("every node updated", (shadows) => shadows.length === 12 && shadows.every(isUpdated));
@@ -31,7 +31,7 @@ for (const { maxConcurrent, allowed } of [
     await judge(campaign);
   });
 
-it("NR27, NR29, NR35: a host that falls back to the old version freezes the campaign until a person says so", async (t) => {
+it("a host that falls back to the old version freezes the campaign until a person says so", async (t) => {
   const campaign = await openCampaign(t, { nodes: 3, spec: { maxConcurrent: 1 } });
   for (const { host } of campaign.played) host.rollBack(1);
   campaign.startReconciler();
@@ -54,7 +54,7 @@ it("NR27, NR29, NR35: a host that falls back to the old version freezes the camp
   await judge(campaign);
 });
 
-it("NR20: twenty kills of the controller, and others of agents and of the API, do no harm", async (t) => {
+it("twenty kills of the controller, and others of agents and of the API, do no harm", async (t) => {
   const campaign = await openCampaign(t, { nodes: 6, spec: { maxConcurrent: 2 } });
   let reconciler = campaign.startReconciler();
   let kills = 0;
@@ -77,7 +77,7 @@ it("NR20: twenty kills of the controller, and others of agents and of the API, d
   await judge(campaign);
 });
 
-it("NR28, NR32: a budget that allows nothing holds its node by name, and no other; without it the node follows", async (t) => {
+it("a budget that allows nothing holds its node by name, and no other; without it the node follows", async (t) => {
   const campaign = await openCampaign(t, { nodes: 3, spec: { maxConcurrent: 1 } });
   const { admin, namespace } = campaign.stage;
   const [first] = campaign.nodeStage.nodes;

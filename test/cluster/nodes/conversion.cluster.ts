@@ -87,7 +87,7 @@ after(async () => {
 });
 
 describe("conversion", () => {
-  it("stores what a v1 client writes, and loses nothing that a v2 client has written (NW20, NW21, NW22)", async () => {
+  it("stores what a v1 client writes, and loses nothing that a v2 client has written", async () => {
     await admin.call("POST", shadowsOf("v1"), v1("brs-one", "PerformedUpdate"));
     const stored = await admin.call<Shadow>("GET", `${shadowsOf("v2")}/brs-one`);
     assert.equal(stored.spec.state, "StagedAndPerformedUpdate");

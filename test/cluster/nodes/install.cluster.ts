@@ -141,7 +141,7 @@ describe("node updates, installed beside a reconciler,", () => {
     assert.equal(data[key], "true");
   });
 
-  it("NR39: give the agents no right to write, whatever the resource", async () => {
+  it("give the agents no right to write, whatever the resource", async () => {
     const agent = await connectAdmin(await connectAs("brupop-agent-service-account"));
     const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: HOME } };
     const { status } = await agent.call<RulesReview>(
@@ -197,7 +197,7 @@ describe("node updates, installed beside a reconciler,", () => {
       }
   });
 
-  it("NW20: convert a v1 object by the API server, once the certificate job has run under its own rights", async () => {
+  it("convert a v1 object by the API server, once the certificate job has run under its own rights", async () => {
     const env = { ...variablesOf("CronJob"), KUBERNETES_NAMESPACE: HOME, LOG_LEVEL: "error" };
     const stop = new AbortController();
     assert.equal(
@@ -262,7 +262,7 @@ describe("node updates, installed beside a reconciler,", () => {
     );
   });
 
-  it("NR36: leave nothing behind when they are removed", async () => {
+  it("leave nothing behind when they are removed", async () => {
     for (const items of [parts[2] ?? [], parts[0] ?? []]) await kubectl(["delete", "-f", "-"], items);
     assert.deepEqual(
       (await readTraces()).filter((name) => !strange.has(name)),

@@ -29,7 +29,7 @@ async function createSlowPod({ stage, ...campaign }: Campaign, index: number, ex
   });
 }
 
-it("NR8, NR10, NR20, NW13: window closed, API and agent killed in a drain, label lost in a drain; core budgets and load balancers are heeded", async (t) => {
+it("window closed, API and agent killed in a drain, label lost in a drain; core budgets and load balancers are heeded", async (t) => {
   const campaign = await openCampaign(t, {
     nodes: 6,
     spec: { maxConcurrent: 1 },

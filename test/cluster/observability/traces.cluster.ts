@@ -1,9 +1,9 @@
-/** X03: a reconciler whose environment names a collector, during a rollout. */
+/** A reconciler whose environment names a collector, during a rollout. */
 import assert from "node:assert/strict";
 import { startCollector } from "../../infra/tracing/collector.ts";
 import { scenario } from "../stage/stage.ts";
 
-scenario("X03 spans of ticks, groups, decisions and calls reach the collector", async (stage) => {
+scenario("spans of ticks, groups, decisions and calls reach the collector", async (stage) => {
   const { create, start, setImage, done } = stage;
   const closers: (() => unknown)[] = [];
   const collector = await startCollector({ after: (close) => void closers.push(close as () => unknown) });

@@ -15,7 +15,7 @@ async function kubectl({ namespace }: PhasedStage, args: readonly string[], inpu
 }
 
 phasedScenario(
-  "S21 under the policy, users release no pod by the partition, until they remove the claim",
+  "under the policy, users release no pod by the partition, until they remove the claim",
   async (stage) => {
     const policy = await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" });
     try {

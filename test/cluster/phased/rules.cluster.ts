@@ -74,12 +74,12 @@ describe("the definition of PhasedRollouts", () => {
   for (const [name, spec, why] of REFUSED) it(`refuses ${name}`, () => assert.rejects(create(spec), why));
   for (const [name, spec] of ADMITTED) it(`admits ${name}`, async () => void (await create(spec)));
 
-  it("S09 has the defaults, but none of successWhen, and keeps a 0", async () => {
+  it("has the defaults, but none of successWhen, and keeps a 0", async () => {
     const { spec } = (await create({ check: { query, initialDelaySeconds: 0 } })) as { spec: { check: object } };
     assert.deepEqual(spec.check, { query, initialDelaySeconds: 0, periodSeconds: 60, successThreshold: 3 });
   });
 
-  it("S03 refuses another targetRef", async () => {
+  it("refuses another targetRef", async () => {
     await create({ check: { query } }, "stored", false);
     await assert.rejects(
       admin.call("PATCH", `${path}/stored`, { spec: { targetRef: "other" } }),
@@ -142,7 +142,7 @@ const GUARDS = {
 };
 
 for (const [guard, start] of Object.entries(GUARDS))
-  it(`S21 by the ${guard}: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition`, async (t) => {
+  it(`by the ${guard}: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition`, async (t) => {
     const guarded = await start();
     const { admin, namespace, manifests } = guarded;
     const client = attach(t, guarded);

@@ -32,7 +32,7 @@ const released = async (stage: PhasedStage, image = "app:2"): Promise<string[]> 
 
 for (const policy of ["OrderedReady", "Parallel"] as const) {
   phasedScenario(
-    `S23 before the first success, kubectl scale adds no pod of the new template, back and forth (${policy})`,
+    `before the first success, kubectl scale adds no pod of the new template, back and forth (${policy})`,
     async (stage) => {
       await stage.createSet({ policy });
       await adopt(stage);
@@ -51,7 +51,7 @@ for (const policy of ["OrderedReady", "Parallel"] as const) {
   );
 
   phasedScenario(
-    `S23 after a release, what kubectl scale adds returns, and has steps of its own (${policy})`,
+    `after a release, what kubectl scale adds returns, and has steps of its own (${policy})`,
     async (stage) => {
       await stage.createSet({ policy });
       await adopt(stage);
@@ -76,38 +76,35 @@ for (const policy of ["OrderedReady", "Parallel"] as const) {
   );
 }
 
-phasedScenario(
-  "S23 an autoscaler that goes back and forth every moment keeps no rollout from its end",
-  async (stage) => {
-    await stage.createSet({ policy: "Parallel" });
-    await adopt(stage);
-    await stage.roll("app:2");
-    const over = new AbortController();
-    const scaling = (async () => {
-      for (let i = 0; !over.signal.aborted; i++) {
-        await scale(stage, 3 + (i % 2));
-        await sleep(4000);
-      }
-    })();
-    await stage.timeline.until(
-      "all pods at app:2",
-      () => {
-        const { spec, status } = stage.timeline.statefulSets.get("db") ?? {};
-        return (
-          spec?.template.spec?.containers[0]?.image === "app:2" &&
-          (status?.updatedReplicas ?? 0) >= 3 &&
-          status?.currentRevision === status?.updateRevision
-        );
-      },
-      ROLLOUT_MS,
-    );
-    over.abort();
-    await scaling;
-  },
-);
+phasedScenario("an autoscaler that goes back and forth every moment keeps no rollout from its end", async (stage) => {
+  await stage.createSet({ policy: "Parallel" });
+  await adopt(stage);
+  await stage.roll("app:2");
+  const over = new AbortController();
+  const scaling = (async () => {
+    for (let i = 0; !over.signal.aborted; i++) {
+      await scale(stage, 3 + (i % 2));
+      await sleep(4000);
+    }
+  })();
+  await stage.timeline.until(
+    "all pods at app:2",
+    () => {
+      const { spec, status } = stage.timeline.statefulSets.get("db") ?? {};
+      return (
+        spec?.template.spec?.containers[0]?.image === "app:2" &&
+        (status?.updatedReplicas ?? 0) >= 3 &&
+        status?.currentRevision === status?.updateRevision
+      );
+    },
+    ROLLOUT_MS,
+  );
+  over.abort();
+  await scaling;
+});
 
 phasedScenario(
-  "S23 a template and more replicas in one write, under the policy, and replicas by a write in the middle",
+  "a template and more replicas in one write, under the policy, and replicas by a write in the middle",
   async (stage) => {
     const policy = await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" });
     try {

@@ -204,7 +204,7 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
     t.diagnostic(`an agent has ${readResident().toFixed(1)} MB resident after an update`);
   });
 
-  it("NR33: its node is Ready in the new boot and its work is back: the update has ended well", async (t) => {
+  it("its node is Ready in the new boot and its work is back: the update has ended well", async (t) => {
     // The pod of the run was evicted with the others.
     await runNow(namespace, "zonewise-reconciler");
     const readPolicy = () =>
@@ -226,7 +226,7 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
     });
   });
 
-  it("NR36: nothing is left after the commands of the documentation", async (t) => {
+  it("nothing is left after the commands of the documentation", async (t) => {
     t.diagnostic(
       await measured("removal", async () => {
         await kubectl(["label", "nodes", "--all", `${LABEL}-`]);

@@ -51,8 +51,8 @@ for (const { name, replicas, annotations, sim, limit } of CASES) {
 }
 
 for (const [name, withBudget] of [
-  ["X01 each zone waits until the previous one is ready", false],
-  ["X02 each zone waits under a budget of 1 with the eviction webhook, too", true],
+  ["each zone waits until the previous one is ready", false],
+  ["each zone waits under a budget of 1 with the eviction webhook, too", true],
 ] as const) {
   scenario(name, async (stage) => {
     const { create, start, setImage, done, annotatePod, timeline } = stage;

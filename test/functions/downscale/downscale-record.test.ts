@@ -34,7 +34,7 @@ describe("the annotation", () => {
 });
 
 describe("the zone tracker", () => {
-  it("Z02, Z03: begins with every zone of the group scaled down now, so that the first one may have to wait", async (t) => {
+  it("begins with every zone of the group scaled down now, so that the first one may have to wait", async (t) => {
     const stage = await play(t, inTracker);
     const zone = createZone(stage, A);
     createZone(stage, B, { labels: { [MIN_TIME]: "2h" } });
@@ -46,7 +46,7 @@ describe("the zone tracker", () => {
     for (const name of [A, B]) isRecent(recorded(stage, name));
   });
 
-  it("Z01, Z05: keeps the other entries, of other groups and unreadable ones too", async (t) => {
+  it("keeps the other entries, of other groups and unreadable ones too", async (t) => {
     const stage = await play(t, inTracker);
     const before = { [A]: Date.now() - HOUR, "store-zone-a": "not ours", "ingester-zone-c": Date.now() - HOUR };
     track(stage, before);

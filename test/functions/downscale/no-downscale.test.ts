@@ -1,4 +1,4 @@
-/** N01-N04, the handler alone; through the API server they are in test/cluster. */
+/** The handler alone; through the API server they are in test/cluster. */
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";

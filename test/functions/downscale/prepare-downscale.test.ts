@@ -59,7 +59,7 @@ for (const [mode, recordOf] of MODES) {
   });
 
   describe(`prepare-downscale in ${mode}`, () => {
-    it("P01, P02, P08: a request that is no downscale, or a dry run, is allowed unchanged", async (t) => {
+    it("a request that is no downscale, or a dry run, is allowed unchanged", async (t) => {
       const stage = await play(t, recordOf);
       const zone = createZone(stage, A);
       for (const request of [
@@ -73,7 +73,7 @@ for (const [mode, recordOf] of MODES) {
     });
 
     for (const status of [200, 204])
-      it(`P03, P04: pods that answer ${status} are prepared in descending order, and the time is stored`, async (t) => {
+      it(`pods that answer ${status} are prepared in descending order, and the time is stored`, async (t) => {
         const stage = await play(t, recordOf, () => status);
         settle(stage, recordOf);
         const zone = createZone(stage, A);
@@ -125,7 +125,7 @@ for (const [mode, recordOf] of MODES) {
       );
     });
 
-    it("P05: waits for a zone that was just scaled down and has a minimum time", async (t) => {
+    it("waits for a zone that was just scaled down and has a minimum time", async (t) => {
       const stage = await play(t, recordOf);
       const zone = createZone(stage, A);
       createZone(stage, B, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
@@ -181,7 +181,7 @@ for (const [mode, recordOf] of MODES) {
         assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).message, because(A, unreadable));
       });
 
-    it("P06: after an answer of 500 all preparations are cancelled, and the downscale is denied", async (t) => {
+    it("after an answer of 500 all preparations are cancelled, and the downscale is denied", async (t) => {
       const stage = await play(t, recordOf, (method) => (method === "POST" ? 500 : 200));
       settle(stage, recordOf);
       const zone = createZone(stage, A);
@@ -206,7 +206,7 @@ for (const [mode, recordOf] of MODES) {
     });
 
     if (isTracker)
-      it("P07: a downscale whose time cannot be stored is undone", async (t) => {
+      it("a downscale whose time cannot be stored is undone", async (t) => {
         const stage = await play(t, recordOf);
         settle(stage, recordOf);
         const zone = createZone(stage, A);
@@ -259,7 +259,7 @@ for (const [mode, recordOf] of MODES) {
       assert.match((await messageTo(1)) ?? "", /successfully prepared/);
     });
 
-    it("P09, P12, P13: waits for other zones with outdated or unready pods, regardless of its own", async (t) => {
+    it("waits for other zones with outdated or unready pods, regardless of its own", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const zone = createZone(stage, A, { ready: 2 });

@@ -87,7 +87,7 @@ describe("/admission/pod-deletion", () => {
     assert.deepEqual([answer.code, answer.reason], [429, "AllowedAlready"]);
   });
 
-  it("E31 two users who delete in two zones at once: one of the pods stays", async () => {
+  it("two users who delete in two zones at once: one of the pods stays", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const answers = await Promise.all([askToDelete(A), askToDelete(B)]);

@@ -12,38 +12,38 @@ afterEach(() => stage.close());
 
 const CASES: readonly [string, Partial<AdmissionRequest>, Partial<Answer>, string][] = [
   [
-    "E01 an operation that is none",
+    "an operation that is none",
     { operation: "DELETE" },
     { code: 400, message: "request operation is not create, got: DELETE" },
     "invalid-request",
   ],
   [
-    "E02 a subresource that is none",
+    "a subresource that is none",
     { subResource: "foo" },
     { code: 400, message: "request SubResource is not eviction, got: foo" },
     "invalid-request",
   ],
   [
-    "E03 no name",
+    "no name",
     { name: "" },
     { code: 400, message: "request did not include both a namespace and a name" },
     "invalid-request",
   ],
   [
-    "E03 no namespace",
+    "no namespace",
     { namespace: "" },
     { code: 400, message: "request did not include both a namespace and a name" },
     "invalid-request",
   ],
   [
-    "E04 no such pod",
+    "no such pod",
     { name: "ingester-zone-a-9" },
     { code: 400, message: 'pods "ingester-zone-a-9" not found' },
     "pod-not-found",
   ],
   ["a pod that may be evicted", {}, { allowed: true, reason: "Allowed" }, "allowed"],
   [
-    "E05 a terminating pod",
+    "a terminating pod",
     { name: "ingester-zone-c-2" },
     { allowed: true, warnings: ["pod is not ready"] },
     "pod-not-ready",
@@ -92,7 +92,7 @@ describe("/admission/pod-eviction", () => {
   });
 
   // Upstream answers this with 403, after which a drainer gives up.
-  it("E08 a budget of 0 is denied for now, and so is a spent one", async () => {
+  it("a budget of 0 is denied for now, and so is a spent one", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 0 });
     const zero = await callWebhook(stage);
@@ -117,7 +117,7 @@ describe("/admission/pod-eviction", () => {
     assert.deepEqual(reserved(stage), {});
   });
 
-  it("E26 a dry run records nothing", async () => {
+  it("a dry run records nothing", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     assert.equal((await callWebhook(stage, { dryRun: true })).answer.allowed, true);

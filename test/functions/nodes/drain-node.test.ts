@@ -67,7 +67,7 @@ describe("a drain", () => {
     assert.ok(isKept(stage.emulator.store, "a-0"));
   });
 
-  it("NR9, NR17, NW6: cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
+  it("cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "a-0");
     createPod(stage, "b-0");
@@ -104,7 +104,7 @@ describe("a drain", () => {
     assert.equal((await drainOnce(stage, agent)).status, 200);
   });
 
-  it("NR10: is held by a budget, and says so, with the pod", async (t) => {
+  it("is held by a budget, and says so, with the pod", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "kept-0", { labels: { app: "kept" } });
     const budget = {
@@ -199,7 +199,7 @@ describe("a drain", () => {
       status: { current_state: "Idle" },
     },
     { name: "after the reboot", spec: {}, status: { current_state: "RebootedIntoUpdate" } },
-    { name: "NW1: in ErrorReset", spec: {}, status: { current_state: "ErrorReset" } },
+    { name: "in ErrorReset", spec: {}, status: { current_state: "ErrorReset" } },
   ] as const;
   for (const { name, spec, status } of UNWANTED)
     it(`is refused ${name}, and the node is not cordoned`, async (t) => {

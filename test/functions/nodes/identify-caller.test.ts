@@ -19,7 +19,7 @@ const uidOf = ({ node }: NodeStage, name: string): string => node(name).metadata
 const CASES: readonly Case[] = [
   { name: "the agent of the node", agent: (stage) => playAgent(stage, "node-1"), status: 200 },
   {
-    name: "NR11, NR42: the token of another node's agent",
+    name: "the token of another node's agent",
     agent: async (stage) => {
       const { headers } = await playAgent(stage, "node-2");
       return { headers: headersOf("node-1", uidOf(stage, "node-1"), headers["BrupopK8sAuthToken"] ?? "") };
@@ -27,7 +27,7 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   {
-    name: "NR11: the token of a pod that runs elsewhere, whatever node its token is for",
+    name: "the token of a pod that runs elsewhere, whatever node its token is for",
     agent: async (stage) => {
       const agent = await playAgent(stage, "node-1");
       const { store } = stage.emulator;
@@ -39,12 +39,12 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   {
-    name: "NR41: a token for another audience",
+    name: "a token for another audience",
     agent: (stage) => playAgent(stage, "node-1", { audience: "another" }),
     status: 401,
   },
   {
-    name: "NR41: a token with a forged signature",
+    name: "a token with a forged signature",
     agent: async (stage) => {
       const agent = await playAgent(stage, "node-1");
       return withHeaders(agent, { BrupopK8sAuthToken: `${agent.headers["BrupopK8sAuthToken"]?.slice(0, -6)}AAAAAA` });
@@ -62,7 +62,7 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   {
-    name: "NW9: a pod of the agent's name and account in another namespace",
+    name: "a pod of the agent's name and account in another namespace",
     agent: async (stage) => {
       await playAgent(stage, "node-1");
       return playAgent(stage, "node-1", { namespace: "default" });
@@ -70,12 +70,12 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   {
-    name: "NW9: another ServiceAccount of the namespace",
+    name: "another ServiceAccount of the namespace",
     agent: (stage) => playAgent(stage, "node-1", { account: "default" }),
     status: 403,
   },
   {
-    name: "NW9: the token of a pod that has been replaced by one of its name",
+    name: "the token of a pod that has been replaced by one of its name",
     agent: async (stage) => {
       const agent = await playAgent(stage, "node-1");
       stage.emulator.store.remove("pods", NAMESPACE, "agent-node-1", { gracePeriodSeconds: 0 });
@@ -85,11 +85,11 @@ const CASES: readonly Case[] = [
     status: 401,
   },
   {
-    name: "NW10: a UID that is not the node's",
+    name: "a UID that is not the node's",
     agent: async (stage) => withHeaders(await playAgent(stage, "node-1"), { BrupopNodeUid: "bogus" }),
     status: 403,
   },
-  { name: "NW17: no headers", agent: async () => ({ headers: {} }), status: 400 },
+  { name: "no headers", agent: async () => ({ headers: {} }), status: 400 },
 ];
 
 /** The original's cases: pods 1 to 4 on nodes 1 to 4. */
@@ -131,7 +131,7 @@ describe("the node API, called with", () => {
       assert.equal(answer.status, status, JSON.stringify(answer.body));
       const token = caller.headers["BrupopK8sAuthToken"] ?? "";
       if (token.length > 10)
-        assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "NW29: a token in the log");
+        assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "a token in the log");
     });
 
   it("a UID that is not the node's, says so, and not that the pod runs elsewhere", async (t) => {
@@ -152,7 +152,7 @@ describe("the node API, called with", () => {
     assert.equal((await stage.call(none, "POST /bottlerocket-node-resource/other")).status, 404);
   });
 
-  it("a good token while the API server is out of order, answers 503 and when to try again (NW17)", async (t) => {
+  it("a good token while the API server is out of order, answers 503 and when to try again", async (t) => {
     const stage = await setNodeStage(t);
     const agent = await playAgent(stage, "node-1");
     stage.emulator.faults.inject({ verb: "get", resource: "nodes", effect: { kind: "error" }, times: 1 });

@@ -17,7 +17,7 @@ async function start(t: Parameters<typeof setNodeStage>[0]) {
 const progress = (stage: NodeStage): unknown => dig(stage.shadow("node-1"), "status", "drain");
 
 describe("giving a node back", () => {
-  it("NW8: undoes the cordon, the exclusion and the progress together", async (t) => {
+  it("undoes the cordon, the exclusion and the progress together", async (t) => {
     const { stage, agent } = await start(t);
     const before = stage.node("node-1");
     assert.equal((await stage.call(agent, `POST ${BASE}/exclude-from-lb`)).status, 200);
@@ -36,7 +36,7 @@ describe("giving a node back", () => {
     assert.equal(progress(stage), undefined);
   });
 
-  it("NW8: leaves a person's cordon, also after a drain", async (t) => {
+  it("leaves a person's cordon, also after a drain", async (t) => {
     const { stage, agent } = await start(t);
     stage.emulator.store.update("nodes", { ...stage.node("node-1"), spec: { unschedulable: true } });
     assert.equal((await drainOnce(stage, agent)).status, 200);

@@ -8,7 +8,7 @@ const BASE = "/bottlerocket-node-resource";
 const IDLE = { current_version: "1.2.1", target_version: "1.3.0", current_state: "Idle", crash_count: 0 };
 
 describe("POST", () => {
-  it("NR12, NR37: creates one shadow for the node, which its Node owns, and answers with it; again too", async (t) => {
+  it("creates one shadow for the node, which its Node owns, and answers with it; again too", async (t) => {
     const stage = await setNodeStage(t);
     const agent = await playAgent(stage, "node-1");
     const selector = { node_selector: { node_name: "node-2", node_uid: "ignored" } };
@@ -23,7 +23,7 @@ describe("POST", () => {
     assert.equal(stage.shadow("node-2"), undefined);
   });
 
-  it("NR36: creates none for a node that has lost its label: its agent may outlive its shadow for a moment", async (t) => {
+  it("creates none for a node that has lost its label: its agent may outlive its shadow for a moment", async (t) => {
     const stage = await setNodeStage(t);
     const agent = await playAgent(stage, "node-1");
     stage.emulator.store.update("nodes", put(stage.node("node-1"), ["metadata", "labels"], {}));
@@ -80,7 +80,7 @@ describe("PUT", () => {
     assert.equal(dig(stage.shadow("node-1"), "status", "boot_reported_at"), reported);
   });
 
-  it("NW27: is refused if the shadow has changed since the version that the agent names", async (t) => {
+  it("is refused if the shadow has changed since the version that the agent names", async (t) => {
     const stage = await setNodeStage(t);
     const { metadata } = createShadow(stage, "node-1");
     const agent = await playAgent(stage, "node-1");
@@ -90,7 +90,7 @@ describe("PUT", () => {
     assert.equal(dig(stage.shadow("node-1"), "status", "crash_count"), 0);
   });
 
-  it("NW27: without a version is decided again if another writer was faster", async (t) => {
+  it("without a version is decided again if another writer was faster", async (t) => {
     const stage = await setNodeStage(t);
     createShadow(stage, "node-1");
     stage.emulator.faults.inject({ verb: "patch", resource: SHADOWS, effect: { kind: "conflict" }, times: 2 });
@@ -104,13 +104,13 @@ describe("PUT", () => {
     ["no JSON object", "text", 400],
   ];
   for (const [name, body, status] of REFUSED)
-    it(`NW17: answers ${status} to ${name}`, async (t) => {
+    it(`answers ${status} to ${name}`, async (t) => {
       const stage = await setNodeStage(t);
       createShadow(stage, "node-1");
       assert.equal((await stage.call(await playAgent(stage, "node-1"), `PUT ${BASE}`, { body })).status, status);
     });
 
-  it("NW17: answers 404 without a shadow", async (t) => {
+  it("answers 404 without a shadow", async (t) => {
     const stage = await setNodeStage(t);
     assert.equal((await stage.call(await playAgent(stage, "node-1"), `PUT ${BASE}`, { body: IDLE })).status, 404);
   });

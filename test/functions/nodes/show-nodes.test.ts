@@ -55,7 +55,7 @@ const startReplica = ({ cluster }: NodeStage, identity: string): (() => Promise<
   return async () => (await shown.render()).split("\n").filter((line) => /^(brupop|zonewise_node)_/.test(line));
 };
 
-it("NR5, NR21, NR22: the metrics of the nodes are those of the stored objects, shown by one replica", async (t) => {
+it("the metrics of the nodes are those of the stored objects, shown by one replica", async (t) => {
   const stage = await setNodeStage(t);
   const { store } = stage.emulator;
   store.create("customresourcedefinitions.apiextensions.k8s.io", POLICY_CRD);

@@ -37,13 +37,13 @@ describe("/mutate-sts-plus-v1alpha1-phasedrollout", () => {
   const patchOf = async (check: object): Promise<unknown> => (await ask(webhook, rolloutObject({ check }))).patch;
   const add = (field: string, value: number): object => ({ op: "add", path: `/spec/check/${field}`, value });
 
-  it("S09 completes what is missing", async () =>
+  it("completes what is missing", async () =>
     assert.deepEqual(await patchOf({}), [
       add("initialDelaySeconds", 60),
       add("periodSeconds", 60),
       add("successThreshold", 3),
     ]));
-  it("S09 leaves what is given, and a 0", async () =>
+  it("leaves what is given, and a 0", async () =>
     assert.deepEqual(await patchOf({ initialDelaySeconds: 0, periodSeconds: 5 }), [add("successThreshold", 3)]));
   it("patches nothing that is complete", async () =>
     assert.equal(await patchOf({ initialDelaySeconds: 1, periodSeconds: 1, successThreshold: 1 }), undefined));
@@ -66,20 +66,20 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
 
   const REFUSED: readonly (readonly [string, RolloutTraits, RegExp])[] = [
     [
-      "S13 a long expression, where the definition lets it pass",
+      "a long expression, where the definition lets it pass",
       { query: { expr: "x".repeat(4097) } },
       /spec\.check\.query\.expr: the expression is longer than 4096 characters/,
     ],
-    ["S13 another scheme", { query: { url: "ftp://prom" } }, /spec\.check\.query\.url has another scheme/],
-    ["S13 a URL without a host", { query: { url: "http://" } }, /has no valid host/],
-    ["S13 a backslash", { query: { url: "http://\\" } }, /backslash/],
+    ["another scheme", { query: { url: "ftp://prom" } }, /spec\.check\.query\.url has another scheme/],
+    ["a URL without a host", { query: { url: "http://" } }, /has no valid host/],
+    ["a backslash", { query: { url: "http://\\" } }, /backslash/],
     [
       "skipCheck and its other name, different",
       { spec: { skipCheck: true, standardRollingUpdate: false } },
       /another name of spec\.skipCheck/,
     ],
     [
-      "S09 a threshold of 0",
+      "a threshold of 0",
       { check: { successThreshold: 0, query: { expr: "up", url: "prom" } } },
       /successThreshold must be at least 1/,
     ],
@@ -131,7 +131,7 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
     it(`admits ${name}, without a warning`, async () =>
       assert.deepEqual(await validate(traits), { allowed: true, reason: "Valid" }));
 
-  it("S03 refuses another targetRef", async () => {
+  it("refuses another targetRef", async () => {
     const oldObject = rolloutObject({ spec: { targetRef: "other" } });
     assert.match((await validate({}, { operation: "UPDATE", oldObject })).message ?? "", /targetRef cannot be changed/);
   });
@@ -140,7 +140,7 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
     ["an object that is being deleted", { terminating: true }],
     ["an object whose spec stays as it is", {}],
   ] as const)
-    it(`S12 admits ${name}, however invalid`, async () => {
+    it(`admits ${name}, however invalid`, async () => {
       const object = rolloutObject({ ...more, query: { expr: "up[$(zone)]" } });
       const oldObject =
         more && "terminating" in more
@@ -154,7 +154,7 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
     assert.equal(allowed, true);
     assert.match(warnings?.[0] ?? "", /successWhen is not set.*unless PHASED_SUCCESS_WHEN of the reconciler says Data/);
   });
-  it("S15 warns of a second PhasedRollout on the same StatefulSet", async () => {
+  it("warns of a second PhasedRollout on the same StatefulSet", async () => {
     stored.push(rolloutObject({ name: "first" }));
     const { warnings } = await validate({});
     stored.length = 0;
@@ -235,12 +235,12 @@ describe("/admission/raise-partition", () => {
     { op: "add", path: "/spec/updateStrategy/rollingUpdate/partition", value },
   ];
 
-  it("S08 another template raises the partition above any replicas, in the same write", async () => {
+  it("another template raises the partition above any replicas, in the same write", async () => {
     assert.deepEqual((await change({ replicas: 5, partition: 3 }, { before: { replicas: 3 } })).patch, raised(HELD));
     assert.deepEqual((await change({ partition: 0 })).patch, raised(HELD));
     assert.deepEqual((await change({ partition: undefined })).patch, raised(HELD));
   });
-  it("S23 so do more replicas whose pods would be released", async () => {
+  it("so do more replicas whose pods would be released", async () => {
     const more = { replicas: 5, partition: 2 };
     assert.deepEqual((await change(more, { image: "x:1", before: { replicas: 3, partition: 2 } })).patch, raised(HELD));
     assert.equal((await change(more, { image: "x:1" })).patch, undefined);

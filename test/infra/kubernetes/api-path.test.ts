@@ -1,4 +1,4 @@
-/** K02 and K03 of the spec's acceptance list, and the paths that we make ourselves. */
+/** The paths of the original's tests, and the paths that we make ourselves. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { describePath, groupOf, pathOf } from "../../../infra/kubernetes/api-path.ts";
@@ -41,7 +41,7 @@ const JUNK = [
   "nonsense",
 ];
 
-describe("a path's description (K02)", () => {
+describe("a path's description", () => {
   for (const [path, description] of Object.entries(DESCRIPTIONS)) {
     it(`of ${path} is ${description}`, () => assert.equal(describePath(path), description));
   }
@@ -63,7 +63,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   "/": "/",
 };
 
-describe("a path's API group (K03)", () => {
+describe("a path's API group", () => {
   for (const [path, group] of Object.entries(GROUPS))
     it(`of ${path} is ${group}`, () => assert.equal(groupOf(path), group));
 });

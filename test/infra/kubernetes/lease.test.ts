@@ -54,7 +54,7 @@ describe("the lease", () => {
     await second.release();
   });
 
-  it("R39 is not to be had while another holds it", async () => {
+  it("is not to be had while another holds it", async () => {
     const first = held(await acquire("first"));
     const stop = new AbortController();
     const { cluster, calls } = stage.connect();

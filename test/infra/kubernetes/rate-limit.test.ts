@@ -1,4 +1,4 @@
-/** Token buckets: K04 and K05 of the spec's acceptance list, by a clock that is moved by hand. */
+/** Token buckets, by a clock that is moved by hand. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -16,7 +16,7 @@ function limiter(rate: Rate) {
   return { take, waits, clock };
 }
 
-describe("the rate limiter (K04)", () => {
+describe("the rate limiter", () => {
   it("lets a burst go at once, then one each 1/qps seconds", async () => {
     const { take, waits } = limiter({ qps: 5, burst: 3 });
     for (let at = 0; at < 6; at++) await take("core", PATIENT_MS, open);
@@ -77,7 +77,7 @@ describe("the rate limiter (K04)", () => {
   }
 });
 
-describe("callers with a deadline (K05)", () => {
+describe("callers with a deadline", () => {
   it("who do not get a token take none from those who still have time: throughput stays at the rate", async () => {
     const workers = fc.record({
       qps: fc.integer({ min: 1, max: 50 }),

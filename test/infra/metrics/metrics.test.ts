@@ -78,7 +78,7 @@ describe("the metrics", () => {
     assert.deepEqual(await seriesOf(other, METRICS.ticks.name), []);
   });
 
-  it("R30: count each reconcile of a group, and a failure only on error", async () => {
+  it("count each reconcile of a group, and a failure only on error", async () => {
     const metrics = createMetrics();
     reconcile(metrics, ingester);
     reconcile(metrics, store, true);
@@ -99,7 +99,7 @@ describe("the metrics", () => {
     ]);
   });
 
-  it("R31: remove the series of a deleted group, and keep the others", async () => {
+  it("remove the series of a deleted group, and keep the others", async () => {
     const metrics = createMetrics();
     for (const group of [ingester, store]) {
       reconcile(metrics, group);

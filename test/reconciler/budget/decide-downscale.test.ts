@@ -205,12 +205,12 @@ describe("an eviction beside a downscale", () => {
   const TO_GO = "1 pod to be removed in ingester-zone-c";
   const CASES: readonly [string, Parameters<typeof evict>, string][] = [
     [
-      "E29 is denied while another zone has ready pods beyond its replicas",
+      "is denied while another zone has ready pods beyond its replicas",
       ["zone-b-0", STORED],
       "2 pods to be removed in ingester-zone-c",
     ],
     [
-      "E29 is denied while another zone's downscale is reserved and not stored",
+      "is denied while another zone's downscale is reserved and not stored",
       ["zone-b-0", {}, reservedFrom("c", 1)],
       "2 pods to be removed in ingester-zone-c",
     ],

@@ -98,7 +98,7 @@ describe("evictions beside pods that a StatefulSet has left behind", () => {
     assert.equal(await judge("zone-a-0", { ...facts, pods }), `429 1 pod unknown in ${B}`, "for others it is missing");
   });
 
-  it("E27 of a StatefulSet that the budget does not select are refused, and its pods count for others", async () => {
+  it("of a StatefulSet that the budget does not select are refused, and its pods count for others", async () => {
     const facts = outside(factsOf({ zones: { b: UNREADY } }), B);
     assert.match(await judge("zone-b-1", facts), /^400 unable to find StatefulSet/);
     assert.equal(await judge("zone-a-0", facts), `429 1 pod not ready in ${B}`);

@@ -23,7 +23,7 @@ function ownedBy(owner?: NonNullable<NonNullable<PodObject["metadata"]>["ownerRe
 }
 
 describe("the StatefulSets of an eviction", () => {
-  it("E15 needs two StatefulSets", async () => {
+  it("needs two StatefulSets", async () => {
     const facts = factsOf({});
     const alone = { ...facts, statefulSets: facts.statefulSets.slice(0, 1), pods: facts.pods.slice(0, 3) };
     assert.equal(await judge(alone), "400 TooFewZones: minimum number of StatefulSets not found");
@@ -39,8 +39,8 @@ describe("the StatefulSets of an eviction", () => {
     assert.equal(await answerOf(MAX_ZONES + 1), "400 TooManyZones: group ingester has 33 zones, more than 32");
   });
 
-  // Upstream answers E06 with 500, but a foreseeable case is no server error.
-  it("E06 a pod without an owner, or owned by another kind than StatefulSet, is refused for good", async () => {
+  // Upstream answers 500, but a foreseeable case is no server error.
+  it("a pod without an owner, or owned by another kind than StatefulSet, is refused for good", async () => {
     assert.equal(await judge(ownedBy()), "400 OwnerNotFound: unable to find a StatefulSet pod owner");
     assert.equal(
       await judge(ownedBy({ apiVersion: "apps/v1", kind: "ReplicaSet", name: "rs", uid: "rs", controller: true })),
@@ -49,7 +49,7 @@ describe("the StatefulSets of an eviction", () => {
   });
 
   // Upstream stops here (13.15).
-  it("E27 an owner that the budget does not select is refused for good", async () => {
+  it("an owner that the budget does not select is refused for good", async () => {
     const facts = factsOf({});
     const statefulSets = facts.statefulSets.map((set, i) =>
       i === 0 ? { ...set, metadata: { ...set.metadata, labels: {} } } : set,

@@ -85,7 +85,7 @@ function beside(peer: PodObject, crossZoneEvictionDelay: string, more: Parameter
 const evict = async (facts: Facts): Promise<string> =>
   (await startProcess(facts).evict({ pod: "ingester-zone-a-0" })).reason;
 
-describe("the cross-zone delay (E23, E24, 13.4)", () => {
+describe("the cross-zone delay", () => {
   for (const [name, peer, delay, ready] of DELAYS) {
     it(`${name}: ${ready ? "ready" : "not ready"}`, async () =>
       assert.equal(await evict(beside(peer, delay)), ready ? "Allowed" : "BudgetSpent"));
@@ -98,7 +98,7 @@ describe("the cross-zone delay (E23, E24, 13.4)", () => {
     assert.equal(await evict(beside(podOf(), "1m", { reserved: ["zone-b-0"] })), "BudgetSpent"));
 });
 
-describe("a reservation (E20, E21, E22)", () => {
+describe("a reservation", () => {
   const UID = `uid-${PEER}`;
   const WHOLE = { kind: "eviction", uid: UID, pinned: true, time: ago(0), by: "x" };
   const entry = (time: string, more: object = {}): object => ({ [PEER]: { ...WHOLE, time, ...more } });

@@ -11,7 +11,7 @@ import { object, parse, selector } from "./stored.ts";
 
 const REGEX = "[a-z\\-]+-zone-[a-z]-([0-9]+)";
 
-describe("the number of pods that a budget allows to be unavailable (B01)", () => {
+describe("the number of pods that a budget allows to be unavailable", () => {
   const CASES: readonly [object, { spec: number | undefined; status: number }, number][] = [
     [{}, { spec: 3, status: 3 }, 1],
     [{ maxUnavailable: 0 }, { spec: 3, status: 3 }, 0],
@@ -32,7 +32,7 @@ describe("the number of pods that a budget allows to be unavailable (B01)", () =
       assert.equal(allowedUnavailable(parse(spec), replicas), expected));
 });
 
-describe("an invalid budget (B04, B06, B07, B10)", () => {
+describe("an invalid budget", () => {
   const REFUSED: readonly [unknown, string][] = [
     [{}, "no spec found in unstructured object"],
     [{ spec: [] }, ".spec accessor error: it is not of the type map[string]interface{}"],
@@ -132,7 +132,7 @@ describe("an invalid budget (B04, B06, B07, B10)", () => {
     it(`${JSON.stringify(written)}: ${problem}`, () => assert.deepEqual(parseBudget(written), { problem }));
 });
 
-describe("a valid budget (B06, B07)", () => {
+describe("a valid budget", () => {
   const ACCEPTED: readonly [object, Partial<Budget>][] = [
     [
       {},
@@ -163,7 +163,7 @@ describe("a valid budget (B06, B07)", () => {
     });
 });
 
-describe("the objects that a budget selects (B08)", () => {
+describe("the objects that a budget selects", () => {
   const CASES: readonly [Record<string, string>, Record<string, string> | undefined, boolean][] = [
     [{ a: "1" }, { a: "1", b: "2" }, true],
     [{ a: "1", b: "2" }, { a: "1" }, false],

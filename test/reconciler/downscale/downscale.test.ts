@@ -8,7 +8,7 @@ import { zone } from "../builders.ts";
 
 const SHRINKING = zone({ name: "ingester-zone-x" });
 
-describe("the direction of a change of replicas (P16)", () => {
+describe("the direction of a change of replicas", () => {
   const CASES: readonly [number | null, number | null, string][] = [
     [null, null, "not down"],
     [null, 3, "unknown"],
@@ -22,7 +22,7 @@ describe("the direction of a change of replicas (P16)", () => {
     it(`${from} to ${to}: ${expected}`, () => assert.equal(compareReplicas(from, to), expected));
 });
 
-describe("reading a scalable object (P15)", () => {
+describe("reading a scalable object", () => {
   const apps = (kind: string, spec: unknown): unknown => ({ apiVersion: "apps/v1", kind, metadata: {}, spec });
   const CASES: readonly [unknown, object][] = [
     [apps("Deployment", { replicas: 3 }), { kind: "Deployment", replicas: 3 }],
@@ -43,7 +43,7 @@ describe("reading a scalable object (P15)", () => {
     it(`of ${JSON.stringify(object)}`, () => assert.partialDeepStrictEqual(readScalable(object), expected));
 });
 
-describe("the pods to remove (P17, P18)", () => {
+describe("the pods to remove", () => {
   const object = (annotations: Record<string, string>): StatefulSet => ({
     metadata: { name: "test", namespace: "default", annotations },
     spec: { serviceName: "service-name", selector: {}, template: {} },
@@ -77,7 +77,7 @@ describe("the pods to remove (P17, P18)", () => {
   });
 });
 
-describe("waiting for other zones' health (P09, P12)", () => {
+describe("waiting for other zones' health", () => {
   const CASES: readonly [string, Parameters<typeof zone>[0], string | undefined][] = [
     ["all pods updated and ready", {}, undefined],
     ["no replicas and no pods", { replicas: 0 }, undefined],

@@ -31,7 +31,7 @@ async function playTwo(pods: readonly [string, string], options: Partial<WorldOp
   return world;
 }
 
-describe("two evictions in every order of their API calls (E25)", () => {
+describe("two evictions in every order of their API calls", () => {
   const CASES: readonly [string, readonly [string, string], object][] = [
     ["of two zones", ["zone-a-0", "zone-b-0"], {}],
     ["of one zone", ["zone-a-0", "zone-a-1"], {}],
@@ -77,7 +77,7 @@ describe("two evictions in every order of their API calls (E25)", () => {
     ["by partitions", PARTITIONS],
   ] as const)
     for (const keepsStatus of [true, false])
-      it(`E30 one beside one or two downscales ${name}, reserved in ${keepsStatus ? "the status" : "a Lease"}: never two zones, in random orders`, async () => {
+      it(`one beside one or two downscales ${name}, reserved in ${keepsStatus ? "the status" : "a Lease"}: never two zones, in random orders`, async () => {
         const reached: Record<string, number> = {};
         for (let seed = 0; seed < DOWNSCALE_PLAYS; seed++) {
           const world = await playDownscales(seed % 2 ? ["b"] : ["b", "c"], { spec, keepsStatus }, seededRandom(seed));

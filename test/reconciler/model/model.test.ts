@@ -11,16 +11,16 @@ const named = (...names: readonly string[]) => names.map((name) => ({ name }));
 const names = (items: readonly { readonly name: string }[]) => items.map(({ name }) => name);
 
 describe("order", () => {
-  it("U01 StatefulSets sort by name", () => {
+  it("StatefulSets sort by name", () => {
     assert.deepEqual(names(named("zone-c", "zone-a", "zone-b").toSorted(byName)), ["zone-a", "zone-b", "zone-c"]);
   });
 
-  it("U02 pods sort by their ordinals as numbers", () => {
+  it("pods sort by their ordinals as numbers", () => {
     const sorted = names(named("i-11", "i-1", "i-20", "i-0", "i-10").toSorted(byOrdinal));
     assert.deepEqual(sorted, ["i-0", "i-1", "i-10", "i-11", "i-20"]);
   });
 
-  it("U03 the names of pods keep their order", () => {
+  it("the names of pods keep their order", () => {
     const zone = withPods(
       readZone(statefulSetObject()),
       [2, 0, 1].map((i) => readPod(podObject("ingester-zone-a", i))),
@@ -28,14 +28,14 @@ describe("order", () => {
     assert.deepEqual(names(zone.pods), ["ingester-zone-a-0", "ingester-zone-a-1", "ingester-zone-a-2"]);
   });
 
-  it("U05 moving to the front keeps the order of the rest", () => {
+  it("moving to the front keeps the order of the rest", () => {
     assert.deepEqual(
       moveToFront([1, 2, 3, 4], (n) => n === 3),
       [3, 1, 2, 4],
     );
   });
 
-  it("U06 an object without a group label is in the group without a name", () => {
+  it("an object without a group label is in the group without a name", () => {
     const sets = [
       { metadata: { name: "x", uid: "1" } },
       statefulSetObject({ name: "y" }),
@@ -49,7 +49,7 @@ describe("order", () => {
     assert.deepEqual(names(groups.get("ingester") ?? []), ["y", "z"]);
   });
 
-  it("U07 a pod's DNS name", () => {
+  it("a pod's DNS name", () => {
     assert.equal(
       podFqdn("statefulset-1", { serviceName: "service", namespace: "namespace" }),
       "statefulset-1.service.namespace.svc.cluster.local.",
@@ -66,21 +66,17 @@ describe("running and ready", () => {
   const pod = (status: object, metadata: object = {}) =>
     readPod({ metadata: { name: "p", uid: "u", ...metadata }, status });
   const TABLE: readonly [string, boolean, object, object?][] = [
-    ["U04 one ready container", true, { phase: "Running", containerStatuses: [running] }],
-    ["U04 three ready containers", true, { phase: "Running", containerStatuses: [running, running, running] }],
+    ["one ready container", true, { phase: "Running", containerStatuses: [running] }],
+    ["three ready containers", true, { phase: "Running", containerStatuses: [running, running, running] }],
+    ["an unready container", false, { phase: "Running", containerStatuses: [running, { ...running, ready: false }] }],
     [
-      "U04 an unready container",
-      false,
-      { phase: "Running", containerStatuses: [running, { ...running, ready: false }] },
-    ],
-    [
-      "U04 a terminated container",
+      "a terminated container",
       false,
       { phase: "Running", containerStatuses: [{ ...running, state: { terminated: { exitCode: 1 } } }] },
     ],
-    ["U04 phase Failed", false, { phase: "Failed", containerStatuses: [running] }],
+    ["phase Failed", false, { phase: "Failed", containerStatuses: [running] }],
     [
-      "U04 a deletion timestamp",
+      "a deletion timestamp",
       false,
       { phase: "Running", containerStatuses: [running] },
       { deletionTimestamp: "2026-01-01T00:00:00Z" },
@@ -98,7 +94,7 @@ describe("running and ready", () => {
 });
 
 describe("a zone's pods", () => {
-  it("P14 (design: by owner, not by the label `name`): are those it controls, regardless of their labels (design: deviates from 0.7)", () => {
+  it("(design: by owner, not by the label `name`): are those it controls, regardless of their labels (design: deviates from 0.7)", () => {
     const zone = readZone(statefulSetObject({ name: "ingester-zone-a" }));
     const mixed = [podObject("ingester-zone-a", 0), podObject("ingester-zone-b", 0)].map(readPod);
     assert.deepEqual(names(withPods(zone, mixed).pods), ["ingester-zone-a-0"]);

@@ -4,7 +4,7 @@ import { readScaling } from "../../../reconciler/model/scaling.ts";
 
 const FORCE = "grafana.com/rollout-force-replicas";
 
-describe("F01 force-replicas", () => {
+describe("force-replicas", () => {
   const cases: readonly [string | undefined, number | undefined, boolean][] = [
     [undefined, undefined, false],
     ["5", 5, false],

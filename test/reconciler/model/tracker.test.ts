@@ -5,17 +5,17 @@ import { readTracker, trackerEntry } from "../../../reconciler/model/tracker.ts"
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
 
 describe("the zone tracker", () => {
-  it("Z03 reads back what it writes, which is never empty", () => {
+  it("reads back what it writes, which is never empty", () => {
     assert.equal(trackerEntry(AT), '{"lastDownscaled":"2026-01-02T03:04:05Z"}');
     assert.deepEqual([...readTracker({ "zone-a": trackerEntry(AT) })], [["zone-a", "2026-01-02T03:04:05Z"]]);
   });
 
-  it("Z04 without data there are no zones", () => {
+  it("without data there are no zones", () => {
     assert.equal(readTracker(undefined).size, 0);
     assert.equal(readTracker({}).size, 0);
   });
 
-  it("Z06 has no entry for an unknown zone", () =>
+  it("has no entry for an unknown zone", () =>
     assert.equal(readTracker({ "zone-a": trackerEntry(AT) }).get("zone-b"), undefined));
 
   it("accepts the key in any case, as Go does", () =>

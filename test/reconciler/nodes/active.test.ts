@@ -8,7 +8,7 @@ import { describePlan, passOf, table } from "./table.ts";
 table("the steps of an active node", [
   ["waits for the agent that stages", "a S/I Staging fresh", "slots a Staging"],
   ["reboots once staged", "a S/S Staging", "wants a R; slots a Holding"],
-  ["does not reboot a node that is not Ready (NR15)", "a S/S Holding notready", "slots a Holding"],
+  ["does not reboot a node that is not Ready", "a S/S Holding notready", "slots a Holding"],
   ["does not reboot a node that is being removed", "a S/S Holding removed", "slots a Holding"],
   ["does not reboot a node that is being deleted", "a S/S Holding deleted", "slots a Holding"],
   ["does not reboot while a drain would not succeed", "a S/S Holding obstacle", "slots a Holding"],
@@ -16,23 +16,19 @@ table("the steps of an active node", [
   ["reads its pods before", "a S/S Holding unread", "slots a Holding; reads a"],
   ["waits for the drain", "a R/S Draining", "slots a Draining"],
   ["monitors a node that has come back", "a R/R Returning newboot", "wants a M; slots a Returning"],
-  ["does not monitor a node that is not Ready (NR15)", "a R/R Returning newboot notready", "slots a Returning"],
+  ["does not monitor a node that is not Ready", "a R/R Returning newboot notready", "slots a Returning"],
   ["finishes a healthy node", "a M/M Monitoring newboot updated", "wants a I; slots a Monitoring"],
-  ["waits for its work (NR33)", "a M/M Monitoring newboot updated missing", "slots a Monitoring"],
-  ["wants a new boot (NW19)", "a M/M Monitoring updated", "slots a Monitoring"],
+  ["waits for its work", "a M/M Monitoring newboot updated missing", "slots a Monitoring"],
+  ["wants a new boot", "a M/M Monitoring updated", "slots a Monitoring"],
   ["wants the new version", "a M/M Monitoring newboot", "slots a Monitoring"],
   [
     "sends a failed node back to Idle",
     "a S/E Staging",
     "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0",
   ],
-  ["leaves a failed node alone that is on its way to Idle (NW2)", "a I/E Recovering", "slots a Recovering"],
+  ["leaves a failed node alone that is on its way to Idle", "a I/E Recovering", "slots a Recovering"],
   ["repeats a start whose answer was lost", "a Starting fresh", "wants a S; slots a Starting"],
-  [
-    "not if it is switched off by now (NR8)",
-    { nodes: "a Starting fresh", spec: { enabled: false } },
-    "slots a Starting",
-  ],
+  ["not if it is switched off by now", { nodes: "a Starting fresh", spec: { enabled: false } }, "slots a Starting"],
   [
     "nor if the window is closed",
     { nodes: "a Starting fresh", spec: { window: { cron: "* * 3 * * *" } } },
@@ -62,7 +58,7 @@ table("the steps of an active node", [
   ],
   ["makes no write for a settled node (silence)", "a updated", "nothing"],
   [
-    "lets running updates finish while it is switched off (NR8)",
+    "lets running updates finish while it is switched off",
     { nodes: "a S/S Holding", spec: { enabled: false } },
     "wants a R; slots a Holding",
   ],
@@ -95,7 +91,7 @@ table("nodes that no list of active nodes has", [
   ["and if their shadow is an earlier node's", "a R/S replaced", "wants a I; skips a AgentSilent"],
 ]);
 
-table("a deadline (NW3)", [
+table("a deadline", [
   [
     "frees the slot of a node that does not stage",
     "a S/I Staging late",
@@ -147,7 +143,7 @@ table("a deadline (NW3)", [
     "slots a Returning; failed a ReturnTimeout; frozen ReturnTimeout",
   ],
   [
-    "freezes for a node whose work does not come back, and lets it go (NR34)",
+    "freezes for a node whose work does not come back, and lets it go",
     "a M/M Monitoring late newboot updated missing",
     "wants a I; slots a Monitoring ends HealthTimeout; deferred a HealthTimeout 1; failed a HealthTimeout; frozen HealthTimeout",
   ],
@@ -191,7 +187,7 @@ describe("a phase lasts by default", () => {
   });
 });
 
-table("a node that loses its label (NW13)", [
+table("a node that loses its label", [
   [
     "is sent back while it stages",
     "a S/I Staging fresh unmanaged",

@@ -86,7 +86,7 @@ const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }, options: { req
 const dictionary = (constraints = {}) =>
   fc.dictionary(fc.string(), fc.string(), { noNullPrototype: true, ...constraints });
 
-describe("there and back (NW22)", () => {
+describe("there and back", () => {
   const state = {
     v1: ["Idle", "StagedUpdate", "PerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate"],
     v2: ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"],

@@ -52,8 +52,8 @@ function shown(facts: AgentSnapshot): string {
 }
 
 describe("before anything is reported", () => {
-  it("NR12: the shadow is created", () => assert.equal(shown({ ...snapshot(), shadow: undefined }), "create"));
-  it("NR14: the first report has the versions of the host", () => {
+  it("the shadow is created", () => assert.equal(shown({ ...snapshot(), shadow: undefined }), "create"));
+  it("the first report has the versions of the host", () => {
     const step = decideAgent({
       ...snapshot({ target: "1.1.0" }),
       shadow: { spec: { state: "Idle" }, status: undefined },
@@ -71,7 +71,7 @@ describe("before anything is reported", () => {
   });
 });
 
-describe("NR6: for a wanted and a reported state", () => {
+describe("for a wanted and a reported state", () => {
   const ACTS: Readonly<Record<string, string>> = {
     "StagedAndPerformedUpdate/Idle": "stage",
     "RebootedIntoUpdate/StagedAndPerformedUpdate": "drain",
@@ -90,7 +90,7 @@ describe("NR6: for a wanted and a reported state", () => {
 });
 
 describe("a failed attempt", () => {
-  it("NW1: is not acted upon until Idle is wanted", () => {
+  it("is not acted upon until Idle is wanted", () => {
     for (const wanted of STATES.filter((state) => state !== "Idle"))
       assert.equal(shown(snapshot({ wanted, reported: "ErrorReset" })), "wait", wanted);
   });
@@ -131,7 +131,7 @@ describe("after a reboot", () => {
     );
   });
 
-  it("NR27, NW19: into another version it has failed, and there is no second drain", () => {
+  it("into another version it has failed, and there is no second drain", () => {
     for (const status of [{ rebooting }, {}]) {
       const step = decideAgent(snapshot({ wanted, reported, bootId: "b-2", status }));
       assert.partialDeepStrictEqual(step, {

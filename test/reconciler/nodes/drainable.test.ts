@@ -80,7 +80,7 @@ describe("a drain under a zone-aware budget", () => {
     assert.match(whyNotDrainable(facts(["a-0"], { b: sick })) ?? "", /zone-a-0: .*zone-b/));
 });
 
-describe("a drain under core budgets (NR10)", () => {
+describe("a drain under core budgets", () => {
   const labels = { app: "api" };
   const core = (rest: Partial<CoreBudget> = {}): CoreBudget => ({
     namespace: "shop",

@@ -1,4 +1,4 @@
-/** A suspected bad update stops the campaign until a person goes on (NR27, NR34, NR35; §17.5). */
+/** A suspected bad update stops the campaign until a person goes on (§17.5). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
@@ -88,7 +88,7 @@ describe("a freeze", () => {
     );
   });
 
-  it("counts an attempt once, however often the step is repeated (NR20)", () => {
+  it("counts an attempt once, however often the step is repeated", () => {
     const first = passOf({ nodes: "a R/E newboot Draining", spec: { maxFailed: 2 } }).status;
     assert.equal(passOf({ nodes: "a R/E newboot", spec: { maxFailed: 2 }, status: first }).status.failed.length, 1);
   });

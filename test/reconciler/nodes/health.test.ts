@@ -9,7 +9,7 @@ import { readZone } from "../../../reconciler/model/zone.ts";
 import { LAST, PREVIOUS, leftBehind, statefulSetObject } from "../builders.ts";
 import { at, busyNode, entry, MINUTE, NOW, pod } from "./fixture.ts";
 
-describe("a node before its update (NR31)", () => {
+describe("a node before its update", () => {
   for (const [title, pods, fit] of [
     ["is fit with healthy pods", [pod("a")], true],
     ["is fit with a pod that is starting", [pod("a", { ready: false })], true],
@@ -92,7 +92,7 @@ describe("a node after its reboot", () => {
     it(title, () => assert.equal(why(node, status, stored) === undefined, well, why(node, status, stored)));
 });
 
-describe("the work of a node after its reboot (NR33, NR34)", () => {
+describe("the work of a node after its reboot", () => {
   const set = { kind: "StatefulSet", namespace: "shop", name: "db", uid: "u", ready: 3 };
   const work = (rest: Partial<ReturnedWork>) => whyWorkMissing({ pods: [], owners: new Map(), drained: [], ...rest });
   const owners = (ready: number) => new Map([["rs-uid", { ...set, ready, desired: 3 }]]);

@@ -22,7 +22,7 @@ function apply(node: MarkedNode, patch: NodePatch | undefined): MarkedNode {
   };
 }
 
-describe("NW8: a node's cordon and its exclusion from load balancers", () => {
+describe("a node's cordon and its exclusion from load balancers", () => {
   it("are one patch with the marks that they are ours, bound to the version that was read", () => {
     assert.deepEqual(markNode(bare, ours), {
       metadata: {

@@ -54,7 +54,7 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
     assert.ok(isInvalid(readPolicy({ metadata, spec: {}, status: { active: "x" } }))));
 });
 
-describe("the nodes that may be active (NR30)", () => {
+describe("the nodes that may be active", () => {
   for (const [maxConcurrent, total, allowed] of [
     ["1%", 0, 1],
     ["1%", 99, 1],

@@ -63,7 +63,7 @@ function settle(world: World, withPerson: boolean): void {
 const reached = new Map<string, number>();
 
 describe("whatever hosts, agents, drains and the controller do", () => {
-  it("never more nodes than allowed are active or out of service, and a frozen campaign starts nothing (NR27, NR29, NR30)", () =>
+  it("never more nodes than allowed are active or out of service, and a frozen campaign starts nothing", () =>
     fc.assert(
       fc.property(limits, histories, (limit, history) => {
         const world = play(limit, history);

@@ -23,7 +23,7 @@ interface Container {
 }
 
 describe("node updates", () => {
-  it("use no package but those of schemas and schedules: nothing depends on a cloud (NR24)", () => {
+  it("use no package but those of schemas and schedules: nothing depends on a cloud", () => {
     const texts = globSync(SOURCES, { cwd: ROOT }).map((file) => readFileSync(`${ROOT}/${file}`, "utf8"));
     const imported = texts.flatMap((text) =>
       [...text.matchAll(/from "(?<name>[^."][^"]*)"/g)].map(({ groups }) => groups?.["name"] ?? ""),
@@ -37,7 +37,7 @@ describe("node updates", () => {
     assert.ok(texts.every((text) => !/amazonaws|169\.254\.169\.254/.test(text)));
   });
 
-  it("serve the routes of the original and nothing else: no dashboard, and metrics neither of their own kind nor behind agents' tokens (NR25, NW16)", () =>
+  it("serve the routes of the original and nothing else: no dashboard, and metrics neither of their own kind nor behind agents' tokens", () =>
     assert.deepEqual(
       Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`),
       [
@@ -52,7 +52,7 @@ describe("node updates", () => {
       ],
     ));
 
-  it("leave MonitoringUpdate only by a reading of the node and its work (NW23)", () => {
+  it("leave MonitoringUpdate only by a reading of the node and its work", () => {
     const move = moveFor("MonitoringUpdate", "MonitoringUpdate");
     assert.equal(move.by === "reconciler" && move.once, "healthy");
   });
@@ -68,7 +68,7 @@ describe("node updates", () => {
     }
   });
 
-  it("spread the replicas of the API, and give the agent's pod no field that a pod does not have (NW26)", () => {
+  it("spread the replicas of the API, and give the agent's pod no field that a pod does not have", () => {
     const specOf = (file: string) =>
       (
         read(`infra/manifests/node-updates/${file}.yaml`)[0] as unknown as {
@@ -120,6 +120,6 @@ describe("the original's cases", () => {
     [{ "bottlerocket.aws/updater-interface-version": "1.0.0" }, false],
     [{}, false],
   ] as const)
-    it(`a node with ${JSON.stringify(labels)} is ${managed ? "" : "not "}managed (NR23)`, () =>
+    it(`a node with ${JSON.stringify(labels)} is ${managed ? "" : "not "}managed`, () =>
       assert.equal(readNode({ metadata: { name: "a", labels } }, undefined).managed, managed));
 });

@@ -18,7 +18,7 @@ describe("the back-off after failed attempts", () => {
     [1441, 4_294_967_295, true],
     [1440, 4_294_967_295, false],
   ] as const)
-    it(`${over ? "is over" : "lasts"} ${minutes} minutes after failure ${count} (NW24)`, () =>
+    it(`${over ? "is over" : "lasts"} ${minutes} minutes after failure ${count}`, () =>
       assert.equal(isBackOffOver(minutes * MINUTE, count), over));
 
   it("lasts no longer than a day more for a time that lies ahead: the clock of a node may be wrong by years", () => {

@@ -97,7 +97,7 @@ describe("checks of Prometheus before a start", () => {
     assert.deepEqual([started(stored), plan(stored).status.checks?.results[0]?.consecutiveSuccesses], [[], 0]);
   });
 
-  it("never hold a node that is active (NR8)", () => {
+  it("never hold a node that is active", () => {
     const nodes = [busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"), node("b")];
     const { writes } = plan({
       nodes,

@@ -1,4 +1,4 @@
-/** Which nodes start, and why the others do not (NR26, NR29-NR32; §17.12). */
+/** Which nodes start, and why the others do not (§17.12). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
@@ -28,7 +28,7 @@ for (const [maxConcurrent, total, count] of [
   ["100%", 4, 4],
   ["UNLIMITED", 4, 4],
 ] as const)
-  it(`${count} of ${total} nodes start with maxConcurrent ${maxConcurrent} in one pass (NR30, NW25)`, () => {
+  it(`${count} of ${total} nodes start with maxConcurrent ${maxConcurrent} in one pass`, () => {
     const nodes = Array.from({ length: total }, (_, i) => node(`n${i}`));
     const spec = maxConcurrent === undefined ? {} : { maxConcurrent };
     assert.equal(planPass(snapshot(nodes, { policy: policy(spec) })).started.length, count);
@@ -36,7 +36,7 @@ for (const [maxConcurrent, total, count] of [
 
 table("a node starts", [
   [
-    "by name, where nothing else tells them apart (NW25)",
+    "by name, where nothing else tells them apart",
     "c, a, b",
     "wants a S; slots a Starting; skips b LimitReached, c LimitReached",
   ],
@@ -56,7 +56,7 @@ table("a node starts", [
     { nodes: "a, b, c", ownNode: "a", spec: { maxConcurrent: 3 } },
     "wants b S, c S, a S; slots b Starting, c Starting, a Starting",
   ],
-  ["only if its host has chosen an update (NR7)", "a nothing", "nothing"],
+  ["only if its host has chosen an update", "a nothing", "nothing"],
   ["also to a lower version that its host has chosen", "a lower", "wants a S 0.9.0; slots a Starting"],
   [
     "unless a node that is stuck or failing has the slot",
@@ -64,7 +64,7 @@ table("a node starts", [
     "slots a Draining; skips b LimitReached",
   ],
   [
-    "of a percentage of those that no other policy selects (NR30)",
+    "of a percentage of those that no other policy selects",
     { nodes: "a, b, c, d", contested: ["c", "d"], spec: { maxConcurrent: "50%" } },
     "wants a S; slots a Starting; skips c SeveralPolicies, d SeveralPolicies, b LimitReached",
   ],
@@ -80,7 +80,7 @@ table("a node starts", [
   ],
 ]);
 
-table("nothing starts (NR8)", [
+table("nothing starts", [
   ["Disabled", { nodes: "a", spec: { enabled: false } }, "skips a Disabled"],
   ["WindowClosed", { nodes: "a", spec: { window: { cron: "* * 3 * * *" } } }, "skips a WindowClosed"],
   ["LimitReached", { nodes: "a", spec: { maxConcurrent: 0 } }, "skips a LimitReached"],

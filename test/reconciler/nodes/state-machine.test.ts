@@ -45,7 +45,7 @@ function shown(move: Move): string {
   return move.by === "reconciler" ? `${move.to} once ${move.once}` : "nobody";
 }
 
-describe("the state machine (NR6)", () => {
+describe("the state machine", () => {
   for (const wanted of STATES) {
     for (const [index, reported] of REPORTED.entries()) {
       it(`wants ${wanted}, hears ${reported}: ${TABLE[wanted]?.[index]}`, () => {
@@ -65,7 +65,7 @@ describe("the state machine (NR6)", () => {
     assert.deepEqual(pairs.toSorted(), [...new Set(pairs)].toSorted());
   });
 
-  it("wants Idle alone after a failure (NW1), and nothing more once it does (NW2)", () => {
+  it("wants Idle alone after a failure, and nothing more once it does", () => {
     for (const wanted of STATES)
       assert.equal(
         shown(moveFor(wanted, "ErrorReset")),

@@ -14,17 +14,17 @@ const cordoned = { cordonedBy: "shadow-a", annotations: { "zonewise.dev/cordoned
 
 describe("shadows", () => {
   for (const [title, one, expected] of [
-    ["are created for managed nodes (NR18)", node("a", { shadow: undefined }), ["createShadow"]],
+    ["are created for managed nodes", node("a", { shadow: undefined }), ["createShadow"]],
     ["are not created for other nodes", node("a", { managed: false, shadow: undefined }), []],
     ["are not created for nodes that are being deleted", node("a", { terminating: true, shadow: undefined }), []],
     ["stay with managed nodes", node("a"), []],
-    ["go with the label (NR36)", node("a", { managed: false }), ["deleteShadow"]],
+    ["go with the label", node("a", { managed: false }), ["deleteShadow"]],
     [
       "go with the label, in whatever state",
       busyNode("a", "RebootedIntoUpdate", "ErrorReset", { node: { managed: false } }),
       ["deleteShadow"],
     ],
-    ["stay until the node is uncordoned (NW13)", node("a", { managed: false, ...cordoned }), ["uncordon"]],
+    ["stay until the node is uncordoned", node("a", { managed: false, ...cordoned }), ["uncordon"]],
     [
       "stay until the node is back from its reboot",
       busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { node: { managed: false }, status: rebooting }),
@@ -41,7 +41,7 @@ describe("a cordon", () => {
   const busy = (reported: "StagedAndPerformedUpdate" | "MonitoringUpdate", overrides = {}) =>
     busyNode("a", "RebootedIntoUpdate", reported, { node: cordoned, ...overrides });
   for (const [title, one, expected, rest] of [
-    ["of a person is left alone (NW8)", node("a", { unschedulable: true }), [], {}],
+    ["of a person is left alone", node("a", { unschedulable: true }), [], {}],
     ["of ours is undone once Idle is wanted", node("a", cordoned), ["uncordon"], {}],
     [
       "of ours is undone once Idle is wanted, also if the agent is silent",
@@ -121,7 +121,7 @@ describe("a node without a policy", () => {
     it(title, () => assert.deepEqual(actions(one, { governed: new Set() }), expected));
 });
 
-describe("autoscalers (NR19)", () => {
+describe("autoscalers", () => {
   const CA = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
   const KARPENTER = "karpenter.sh/do-not-disrupt";
   const MARK = "zonewise.dev/protected-by";

@@ -4,7 +4,7 @@ import { checking, NEWER, READY, ROLLED_BACK, stepped, table } from "./table.ts"
 
 table("better than the original", [
   [
-    "S05 a pod that is lost during the initial delay begins the step again",
+    "a pod that is lost during the initial delay begins the step again",
     {
       set: { ...NEWER, available: 2 },
       pods: "oo!o",
@@ -13,7 +13,7 @@ table("better than the original", [
     `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
-    "S05 a pod that is lost after the last success, too",
+    "a pod that is lost after the last success, too",
     {
       set: { ...NEWER, available: 2 },
       pods: "oo!o",
@@ -22,17 +22,17 @@ table("better than the original", [
     `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
-    "S05 a status that counts fewer pods than there are is believed",
+    "a status that counts fewer pods than there are is believed",
     { set: { ...NEWER, available: 2 }, status: checking(3) },
     `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
-    "S05 a pod that the status still counts, but is terminating, is not there",
+    "a pod that the status still counts, but is terminating, is not there",
     { set: NEWER, pods: "oo-o", status: checking(3) },
     `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
-    "S06 an error breaks the row of successes, and the next check comes soon",
+    "an error breaks the row of successes, and the next check comes soon",
     {
       set: NEWER,
       status: checking(3, { consecutiveSuccessfulChecks: 2, lastAttemptTime: ago(60) }),
@@ -41,17 +41,17 @@ table("better than the original", [
     `Rolling ${READY} PrometheusError@3 0/0 checks False due in 5 s`,
   ],
   [
-    "S06 after the third error in a row, later",
+    "after the third error in a row, later",
     { set: NEWER, status: checking(3, { consecutiveErrors: 2, lastAttemptTime: ago(60) }), answer: unreachable },
     `Rolling ${READY} PrometheusError@3 0/0 checks False due in 20 s`,
   ],
   [
-    "S07 without a limit, failed checks hold the rollout for ever",
+    "without a limit, failed checks hold the rollout for ever",
     { set: NEWER, status: checking(3, { consecutiveFailedChecks: 99, lastAttemptTime: ago(60) }), answer: data },
     `Rolling ${READY} WaitForChecks@3 0/100 checks True due in 60 s`,
   ],
   [
-    "S07 with failureThreshold the rollout stalls",
+    "with failureThreshold the rollout stalls",
     {
       set: NEWER,
       check: { failureThreshold: 2 },
@@ -60,7 +60,7 @@ table("better than the original", [
     "Stalled True/Ready False/ChecksFailed WaitForChecks@3 0/2 checks True",
   ],
   [
-    "S07 after progressDeadlineSeconds it is stalled and goes on",
+    "after progressDeadlineSeconds it is stalled and goes on",
     {
       set: NEWER,
       spec: { progressDeadlineSeconds: 100 },
@@ -70,12 +70,12 @@ table("better than the original", [
     "Stalled True/Ready False/ProgressDeadlineExceeded WaitForChecks@3 1/0 checks True due in 60 s",
   ],
   [
-    "S07 before the deadline the next read is not later than it",
+    "before the deadline the next read is not later than it",
     { set: NEWER, spec: { progressDeadlineSeconds: 310 }, status: checking(3, { lastAttemptTime: ago(1) }) },
     `Rolling ${READY} WaitForChecks@3 0/0 checks True due in 10 s`,
   ],
   [
-    "S07 the last pod has a deadline, too",
+    "the last pod has a deadline, too",
     {
       set: { ...NEWER, partition: 0, available: 2, updated: 3 },
       pods: "n!nn",
@@ -85,7 +85,7 @@ table("better than the original", [
     "Stalled True/Ready False/ProgressDeadlineExceeded WaitForAllPodsToBeAvailable@0 0/0",
   ],
   [
-    "S19 after the clock was turned back the step begins again: its successes would never be too old",
+    "after the clock was turned back the step begins again: its successes would never be too old",
     {
       set: NEWER,
       status: checking(3, { consecutiveSuccessfulChecks: 3, lastAttemptTime: ago(-3600), lastCheckTime: ago(-3600) }),
@@ -93,12 +93,12 @@ table("better than the original", [
     `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
-    "S19 and its delay would last for ever",
+    "and its delay would last for ever",
     { set: NEWER, status: rolling(3, { status: "WaitForInitialDelay", analisysStartTime: ago(-3600) }) },
     `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
-    "S19 a clock that is a little behind that of the process before begins nothing again",
+    "a clock that is a little behind that of the process before begins nothing again",
     {
       set: NEWER,
       status: checking(3, { consecutiveSuccessfulChecks: 3, lastAttemptTime: ago(-5), lastCheckTime: ago(-5) }),
@@ -106,22 +106,22 @@ table("better than the original", [
     "release db-2 by partition 2",
   ],
   [
-    "S08 no step waits for the pods that a downscale has removed",
+    "no step waits for the pods that a downscale has removed",
     { set: { ...NEWER, replicas: 1 }, pods: "o", status: stepped(3) },
     `Rolling ${READY} WaitForPodToBeUpdated@1 0/0 due in 0 s`,
   ],
   [
-    "S09 a delay of 0 is 0",
+    "a delay of 0 is 0",
     { set: NEWER, check: { initialDelaySeconds: 0 }, status: rolling(3) },
     `Rolling ${READY} WaitForInitialDelay@3 0/0 due in 0 s`,
   ],
   [
-    "S09 a threshold of 0 is refused",
+    "a threshold of 0 is refused",
     { check: { successThreshold: 0 } },
     "ErrorCannotManage False/ErrorCannotManage Unknown/ErrorCannotManage",
   ],
   [
-    "S10 pods are counted from the first ordinal",
+    "pods are counted from the first ordinal",
     {
       set: { ...NEWER, start: 5, partition: 2, updated: 1 },
       pods: "oon",
@@ -130,23 +130,23 @@ table("better than the original", [
     "release db-6 by partition 1",
   ],
   [
-    "S11 a StatefulSet that is being deleted is not written",
+    "a StatefulSet that is being deleted is not written",
     { set: { terminating: true, owner: undefined }, finalizers: [] },
     "ErrorSTSNotFound False/ErrorSTSNotFound Unknown/ErrorSTSNotFound",
   ],
-  ["S11 nor given back", { set: { terminating: true }, terminating: true }, "dropFinalizer"],
+  ["nor given back", { set: { terminating: true }, terminating: true }, "dropFinalizer"],
   [
-    "S17 outside a rollout there is no step",
+    "outside a rollout there is no step",
     { set: null, status: rolling(2) },
     "ErrorSTSNotFound False/ErrorSTSNotFound Unknown/ErrorSTSNotFound",
   ],
   [
-    "S20 with finalCheck the last step is checked as well",
+    "with finalCheck the last step is checked as well",
     { set: { current: NEW, update: NEW }, pods: "nnn", spec: { finalCheck: true }, status: rolling(0) },
     `Rolling ${READY} WaitForInitialDelay@0 0/0 due in 60 s`,
   ],
   [
-    "S20 a failed final check holds the completion",
+    "a failed final check holds the completion",
     {
       set: { current: NEW, update: NEW },
       pods: "nnn",
@@ -157,7 +157,7 @@ table("better than the original", [
     `Rolling ${READY} WaitForChecks@0 0/1 checks True due in 60 s`,
   ],
   [
-    "S20 after the last success it is complete",
+    "after the last success it is complete",
     {
       set: { current: NEW, update: NEW },
       pods: "nnn",
@@ -167,7 +167,7 @@ table("better than the original", [
     "Updated True/Ready True/Updated",
   ],
   [
-    "S20 a rollback has none",
+    "a rollback has none",
     { set: { partition: 3 }, spec: { finalCheck: true }, status: ROLLED_BACK },
     "Updated True/Ready True/Updated",
   ],

@@ -44,7 +44,7 @@ table("what else holds", [
   ],
 ]);
 
-it("S15 the message of ErrorCannotManage names the winner; of a zone, the RolloutGate", () => {
+it("the message of ErrorCannotManage names the winner; of a zone, the RolloutGate", () => {
   const messageOf = (scene: Scene): string | undefined => {
     const decision = decidePhased(snapshot(scene));
     return decision.action === "report" ? decision.status.conditions[0]?.message : undefined;

@@ -91,12 +91,12 @@ table("adopted, suspended, given back", [
 
 table("better than the original", [
   [
-    "S04 a deleted PhasedRollout whose finalizer is gone gives back, and claims nothing",
+    "a deleted PhasedRollout whose finalizer is gone gives back, and claims nothing",
     { terminating: true, finalizers: ["foregroundDeletion"] },
     "give back with partition 0, 0 pods",
   ],
   [
-    "S04 and then it does nothing",
+    "and then it does nothing",
     { terminating: true, finalizers: ["foregroundDeletion"], set: { owner: undefined }, status: { phase: "Updated" } },
     "Updated",
   ],

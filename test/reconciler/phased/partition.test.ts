@@ -140,12 +140,12 @@ table("what becomes of the partition", [
 
 table("better than the original", [
   [
-    "S02 an unexplained partition of 0 is raised",
+    "an unexplained partition of 0 is raised",
     { set: { ...NEWER, partition: 0, updated: 0 }, pods: "ooo", status: rolling(2) },
     "held: Contain",
   ],
   [
-    "S02 even one step away, unless the checks have passed",
+    "even one step away, unless the checks have passed",
     {
       set: { ...NEWER, partition: 0, updated: 2 },
       pods: "onn",

@@ -147,7 +147,7 @@ const staleBetween = (from: number, to: number, { pods, replicas, update }: SetF
     .length;
 
 describe("over random histories of a StatefulSet, its users and Prometheus", () => {
-  it("S21 whatever users write, and whenever the process dies: the StatefulSet controller replaces no pod that no decision has released, and adds none before the first is", () => {
+  it("whatever users write, and whenever the process dies: the StatefulSet controller replaces no pod that no decision has released, and adds none before the first is", () => {
     let replaced = 0;
     fc.assert(
       fc.property(history, ({ steps, ...traits }) => {

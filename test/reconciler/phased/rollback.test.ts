@@ -10,62 +10,62 @@ const PASSED = { status: "WaitForChecks", consecutiveSuccessfulChecks: 3, lastCh
 
 table("better than the original", [
   [
-    "S01 a revert is not complete while pods of the reverted revision are left",
+    "a revert is not complete while pods of the reverted revision are left",
     { set: { partition: 2 }, pods: "o.n", status: ROLLED_BACK },
     "Rolling True/Ready False/RollingBack",
   ],
   [
-    "S01 a revert that finds several pods released keeps all but the last",
+    "a revert that finds several pods released keeps all but the last",
     { set: { partition: 1 }, pods: "onn", status: ROLLED_BACK },
     "partition 2 RollBack",
   ],
   [
-    "S01 also while that one is terminating",
+    "also while that one is terminating",
     { set: { partition: 1 }, pods: "onn-", status: ROLLED_BACK },
     "partition 2 RollBack",
   ],
   [
-    "S01 the next pod of a reverted template is released once the last one is replaced",
+    "the next pod of a reverted template is released once the last one is replaced",
     { set: { partition: 2 }, pods: "ono", status: ROLLED_BACK },
     "partition 1 RollBack",
   ],
   [
-    "S01 not while the last one is terminating",
+    "not while the last one is terminating",
     { set: { partition: 3 }, pods: "onn-", status: ROLLED_BACK },
     "Rolling True/Ready False/RollingBack",
   ],
   [
-    "S01 nor while OrderedReady waits for a pod: it would replace none",
+    "nor while OrderedReady waits for a pod: it would replace none",
     { set: { partition: 2 }, pods: "ono!", status: ROLLED_BACK },
     "Rolling True/Ready False/RollingBack",
   ],
   [
-    "S01 under Parallel it is released at once, for the budget to decide",
+    "under Parallel it is released at once, for the budget to decide",
     { set: { partition: 2, policy: "Parallel" }, pods: "ono!", status: ROLLED_BACK },
     "partition 1 RollBack",
   ],
   [
-    "S01 under Parallel a pod of a reverted template that is not ready goes first",
+    "under Parallel a pod of a reverted template that is not ready goes first",
     { set: { partition: 3, policy: "Parallel" }, pods: "on!n", status: ROLLED_BACK },
     "replace db-1",
   ],
   [
-    "S01 under OrderedReady a pod that is merely not ready is left alone",
+    "under OrderedReady a pod that is merely not ready is left alone",
     { set: { partition: 3 }, pods: "on!n", status: ROLLED_BACK },
     "Rolling True/Ready False/RollingBack",
   ],
   [
-    "S22 pods of a StatefulSet that was created again around them are no rollback: first they are kept",
+    "pods of a StatefulSet that was created again around them are no rollback: first they are kept",
     { set: { uid: "uid-2", partition: 0, updated: 0 }, pods: "nnn", status: ROLLED_BACK },
     "held: Contain",
   ],
   [
-    "S22 then they roll out by checks",
+    "then they roll out by checks",
     { set: { uid: "uid-2", partition: HELD, updated: 0 }, pods: "nnn", status: ROLLED_BACK },
     `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
-    "S22 also if a status was written before anything was decided about it",
+    "also if a status was written before anything was decided about it",
     {
       set: { createdAt: ago(3600), partition: HELD, updated: 0 },
       pods: "nnn",
@@ -74,7 +74,7 @@ table("better than the original", [
     `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
-    "S22 pods that are younger than their StatefulSet go back",
+    "pods that are younger than their StatefulSet go back",
     {
       set: { createdAt: ago(3601), partition: 2, updated: 0 },
       pods: "oon",
@@ -83,7 +83,7 @@ table("better than the original", [
     "Rolling True/Ready False/RollingBack due in 0 s",
   ],
   [
-    "S22 a younger pod of a reverted template that is not ready goes back at once under Parallel",
+    "a younger pod of a reverted template that is not ready goes back at once under Parallel",
     {
       set: { createdAt: ago(1800), policy: "Parallel", partition: HELD, updated: 0, available: 2 },
       pods: "xxn!",
@@ -93,7 +93,7 @@ table("better than the original", [
     "replace db-2",
   ],
   [
-    "S22 an older one is left to its step, which waits for all others",
+    "an older one is left to its step, which waits for all others",
     {
       set: { createdAt: ago(1800), policy: "Parallel", partition: HELD, updated: 0, available: 2 },
       pods: "xxn!",
@@ -102,7 +102,7 @@ table("better than the original", [
     `Rolling ${READY} WaitForInitialDelay@3 0/0 due in 60 s`,
   ],
   [
-    "S22 one by one",
+    "one by one",
     {
       set: { uid: "uid-2", partition: 2, updated: 1 },
       pods: "nno",
@@ -111,43 +111,43 @@ table("better than the original", [
     `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
   ],
   [
-    "S22 until all are at the only revision",
+    "until all are at the only revision",
     { set: { uid: "uid-2", partition: 0 }, status: rolling(0, {}, { targetUID: "uid-2", updateRevision: OLD }) },
     "partition 3 Guard",
   ],
   [
-    "S01 a revert is complete once they are gone",
+    "a revert is complete once they are gone",
     { set: { partition: 1 }, pods: "ooo", status: ROLLED_BACK },
     "partition 3 Guard",
   ],
   [
-    "S01 nothing is complete before the controller has observed the spec",
+    "nothing is complete before the controller has observed the spec",
     { set: { observed: false }, status: { phase: "Updated" } },
     "Updated True/Ready Unknown/StatusNotObserved",
   ],
   [
-    "S01 a broken pod of neither revision is replaced, however the policy orders pods",
+    "a broken pod of neither revision is replaced, however the policy orders pods",
     { set: { available: 2 }, pods: "ooX", status: ROLLED_BACK },
     "replace db-2",
   ],
   [
-    "S01 after a third template, too",
+    "after a third template, too",
     { set: { current: OLD, update: "db-third", available: 2 }, pods: "ooN", status: rolling(2) },
     "replace db-2",
   ],
   [
-    "S01 a broken pod of the new revision is left to its user",
+    "a broken pod of the new revision is left to its user",
     { set: { ...NEWER, partition: 2, available: 2, updated: 1 }, pods: "ooN", status: rolling(2) },
     `Rolling ${READY} WaitForAllPodsToBeAvailable@2 0/0`,
   ],
   [
-    "S01 a pod of neither revision that works is left alone",
+    "a pod of neither revision that works is left alone",
     { set: { ...NEWER, partition: 2 }, pods: "oox", status: rolling(2) },
     `Rolling ${READY} WaitForPodToBeUpdated@2 0/0`,
   ],
 ]);
 
-it("S22 a StatefulSet that was created again is recorded once something is decided about it, not before its status is there", () => {
+it("a StatefulSet that was created again is recorded once something is decided about it, not before its status is there", () => {
   const status = { phase: "Updated", targetUID: "uid-db", updateRevision: OLD };
   const uidAfter = (set: object): unknown => {
     const decision = decidePhased(snapshot({ set: { uid: "uid-2", ...set }, status }));

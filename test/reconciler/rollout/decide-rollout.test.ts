@@ -5,9 +5,9 @@ import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
 import { crashing, decide, old, paused, updated } from "./table.ts";
 
 const TABLE: readonly [string, ZoneTraits[], string][] = [
-  ["R01 a zone with RollingUpdate", [{ updateStrategy: "RollingUpdate" }, updated], "hold UpdateStrategyNotOnDelete"],
+  ["a zone with RollingUpdate", [{ updateStrategy: "RollingUpdate" }, updated], "hold UpdateStrategyNotOnDelete"],
   [
-    "R02 both zones unready by status",
+    "both zones unready by status",
     [
       { ...old, statusReady: 2 },
       { ...old, statusReady: 2 },
@@ -15,7 +15,7 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     "hold MultipleZonesNotReady",
   ],
   [
-    "R03 both zones with a terminating pod that status does not know of",
+    "both zones with a terminating pod that status does not know of",
     [
       { ...old, pods: { 0: { terminating: true } } },
       { ...old, pods: { 1: { terminating: true } } },
@@ -23,75 +23,55 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     "hold MultipleZonesNotReady",
   ],
   [
-    "R04 one zone unready by status, the other by a terminating pod",
+    "one zone unready by status, the other by a terminating pod",
     [
       { ...old, statusReady: 2 },
       { ...old, pods: { 1: { terminating: true } } },
     ],
     "hold MultipleZonesNotReady",
   ],
-  ["R05 all pods updated", [updated, updated], "settled"],
-  ["R06 only zone b outdated", [updated, old], "delete b-0 b-1"],
-  ["R11 both zones outdated", [old, old], "delete a-0 a-1"],
+  ["all pods updated", [updated, updated], "settled"],
+  ["only zone b outdated", [updated, old], "delete b-0 b-1"],
+  ["both zones outdated", [old, old], "delete a-0 a-1"],
   [
-    "R13 max-unavailable is not a number",
+    "max-unavailable is not a number",
     [{ ...old, annotations: { "rollout-max-unavailable": "xxx" } }, old],
     "delete a-0",
   ],
-  ["R14 zone b is not ready and goes first", [old, { ...old, statusReady: 2 }], "delete b-0"],
-  ["R15 zone b has the maximum unavailable", [updated, { ...old, statusReady: 1 }], "hold MaxUnavailableReached"],
+  ["zone b is not ready and goes first", [old, { ...old, statusReady: 2 }], "delete b-0"],
+  ["zone b has the maximum unavailable", [updated, { ...old, statusReady: 1 }], "hold MaxUnavailableReached"],
+  ["a terminating pod uses one of the places", [{ ...old, pods: { 0: { terminating: true } } }, updated], "delete a-1"],
+  ["a finished zone", [{ currentRevision: PREVIOUS }, updated], "finish a"],
+  ["updated, but not ready by status", [{ currentRevision: PREVIOUS, statusReady: 1 }, updated], "hold ZoneNotReady"],
+  ["updated, but a pod is missing", [{ currentRevision: PREVIOUS, pods: { 2: null } }, updated], "hold ZoneNotReady"],
+  ["zone a updated but not ready, zone b outdated", [{ statusReady: 2 }, old], "hold ZoneNotReady"],
   [
-    "R16 a terminating pod uses one of the places",
-    [{ ...old, pods: { 0: { terminating: true } } }, updated],
-    "delete a-1",
-  ],
-  ["R17 a finished zone", [{ currentRevision: PREVIOUS }, updated], "finish a"],
-  [
-    "R18 updated, but not ready by status",
-    [{ currentRevision: PREVIOUS, statusReady: 1 }, updated],
-    "hold ZoneNotReady",
-  ],
-  [
-    "R19 updated, but a pod is missing",
-    [{ currentRevision: PREVIOUS, pods: { 2: null } }, updated],
-    "hold ZoneNotReady",
-  ],
-  ["R20 zone a updated but not ready, zone b outdated", [{ statusReady: 2 }, old], "hold ZoneNotReady"],
-  [
-    "R21 zone a updated with a terminating pod unseen by status",
+    "zone a updated with a terminating pod unseen by status",
     [{ pods: { 0: { terminating: true } } }, old],
     "hold ZoneNotReady",
   ],
-  ["R22 zone a without a pod in the list", [{ pods: { 0: null, 1: null, 2: null } }, old], "hold ZoneNotReady"],
-  ["R24 zones of different size, nothing scaled: the rollout goes on", [{ replicas: 2 }, old], "delete b-0 b-1"],
-  ["R28 a leader that is larger than its follower", [updated, { ...old, replicas: 2 }], "delete b-0 b-1"],
-  ["R32 zone a paused and outdated", [{ ...old, ...paused }, updated], "hold ZonePaused"],
-  ["R33 zone a paused, zone b outdated", [paused, old], "delete b-0 b-1"],
-  ["R33 zone a paused and outdated, zone b outdated", [{ ...old, ...paused }, old], "delete b-0 b-1"],
+  ["zone a without a pod in the list", [{ pods: { 0: null, 1: null, 2: null } }, old], "hold ZoneNotReady"],
+  ["zones of different size, nothing scaled: the rollout goes on", [{ replicas: 2 }, old], "delete b-0 b-1"],
+  ["a leader that is larger than its follower", [updated, { ...old, replicas: 2 }], "delete b-0 b-1"],
+  ["zone a paused and outdated", [{ ...old, ...paused }, updated], "hold ZonePaused"],
+  ["zone a paused, zone b outdated", [paused, old], "delete b-0 b-1"],
+  ["zone a paused and outdated, zone b outdated", [{ ...old, ...paused }, old], "delete b-0 b-1"],
+  ["paused is false", [{ ...old, annotations: { "grafana.com/rollout-paused": "false" } }, updated], "delete a-0 a-1"],
+  ["a revert: revisions are equal, pods are not", [{ pods: { 1: { revision: PREVIOUS } } }, updated], "delete a-1"],
+  ["no current revision", [{ ...old, currentRevision: "" }, updated], "hold RevisionUnknown"],
+  ["no update revision", [{ updateRevision: "", currentRevision: "x" }, updated], "hold RevisionUnknown"],
+  ["a paused zone may lack them", [{ currentRevision: "", ...paused }, old], "delete b-0 b-1"],
   [
-    "R34 paused is false",
-    [{ ...old, annotations: { "grafana.com/rollout-paused": "false" } }, updated],
-    "delete a-0 a-1",
-  ],
-  ["R35 a revert: revisions are equal, pods are not", [{ pods: { 1: { revision: PREVIOUS } } }, updated], "delete a-1"],
-  ["R36 no current revision", [{ ...old, currentRevision: "" }, updated], "hold RevisionUnknown"],
-  ["R36 no update revision", [{ updateRevision: "", currentRevision: "x" }, updated], "hold RevisionUnknown"],
-  ["R36 a paused zone may lack them", [{ currentRevision: "", ...paused }, old], "delete b-0 b-1"],
-  [
-    "R37 a paused zone that is not ready holds the others (design: all zones must be healthy)",
+    "a paused zone that is not ready holds the others (design: all zones must be healthy)",
     [{ ...paused, statusReady: 2 }, old],
     "hold OtherZoneNotReady",
   ],
   [
-    "R37 also by a pod that status does not know of",
+    "also by a pod that status does not know of",
     [{ ...paused, pods: { 2: { ready: false } } }, old],
     "hold OtherZoneNotReady",
   ],
-  [
-    "R37 nor is the group settled, though the others are",
-    [{ ...paused, statusReady: 2 }, updated],
-    "hold ZoneNotReady",
-  ],
+  ["nor is the group settled, though the others are", [{ ...paused, statusReady: 2 }, updated], "hold ZoneNotReady"],
   [
     "a paused zone whose pod cannot be created holds the others, although all that its status counts are ready",
     [{ ...paused, statusReplicas: 2, pods: { 2: null } }, old],
@@ -213,7 +193,7 @@ describe("a hold", () => {
     assert.match(decision.message, /^ingester-zone-a-1: not ready, ingester-zone-a-2: terminating/);
   });
 
-  it("R01 names the strategy", () => {
+  it("names the strategy", () => {
     const decision = decideRollout(group({ updateStrategy: "RollingUpdate" }));
     assert.match(
       decision?.action === "hold" ? decision.message : "",

@@ -12,7 +12,7 @@ beforeEach(async () => void (stage = await setStage()));
 afterEach(() => stage.close());
 
 describe("CA injection", () => {
-  it("K06 injects the bundle into configurations of both kinds that are created late or edited, and otherwise writes nothing", async () => {
+  it("injects the bundle into configurations of both kinds that are created late or edited, and otherwise writes nothing", async () => {
     const ca = await giveSecret(stage);
     const { store } = stage.emulator;
     const { injectOnce, calls } = injector(stage);
@@ -85,7 +85,7 @@ describe("CA injection", () => {
     assert.equal(calls.length, 6);
   });
 
-  it("K07 exports the failure policy of each webhook of its namespace, follows changes, and removes deleted webhooks", async () => {
+  it("exports the failure policy of each webhook of its namespace, follows changes, and removes deleted webhooks", async () => {
     const { store } = stage.emulator;
     on.addHook(store, on.VALIDATING, "unset");
     on.addHook(store, on.MUTATING, "ignoring", {

@@ -94,7 +94,7 @@ describe("a run", () => {
     );
   });
 
-  it("R39 two at once: each works under the Lease alone, also when one hands it over", async () => {
+  it("two at once: each works under the Lease alone, also when one hands it over", async () => {
     const seen = witness(stage);
     deploy(stage, "x:2");
     const [one, two] = [input("one"), input("two")];
@@ -110,7 +110,7 @@ describe("a run", () => {
     }
   });
 
-  it("R01 R30 exits with 1 if a group has to be fixed, and reports it once in an Event and in the metrics", async () => {
+  it("exits with 1 if a group has to be fixed, and reports it once in an Event and in the metrics", async () => {
     const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b");
     assert.ok(set);
     stage.emulator.store.update("statefulsets.apps", {

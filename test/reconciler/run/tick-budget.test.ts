@@ -72,18 +72,18 @@ function reserve(pod: string): void {
 
 describe("a rollout under a budget", () => {
   const CASES: readonly [string, object, readonly string[], readonly string[]][] = [
-    ["R07 deletes the pods that the budget allows", {}, [], ["a-0"]],
-    ["R11 deletes all if it allows all", { maxUnavailable: 2 }, [], ["a-0", "a-1"]],
-    ["R11 deletes up to the rollout's limit if the budget is 0", { maxUnavailable: 0 }, [], ["a-0", "a-1"]],
+    ["deletes the pods that the budget allows", {}, [], ["a-0"]],
+    ["deletes all if it allows all", { maxUnavailable: 2 }, [], ["a-0", "a-1"]],
+    ["deletes up to the rollout's limit if the budget is 0", { maxUnavailable: 0 }, [], ["a-0", "a-1"]],
     [
-      "R12 in partition mode deletes one per partition if the budget is 0",
+      "in partition mode deletes one per partition if the budget is 0",
       { maxUnavailable: 0, ...PARTITIONS },
       [],
       ["a-0", "a-1"],
     ],
-    ["R08, R10 continues after a denial", PARTITIONS, ["ingester-zone-c-0"], ["a-1"]],
+    ["continues after a denial", PARTITIONS, ["ingester-zone-c-0"], ["a-1"]],
     [
-      "R12 1 per partition, regardless of the rollout's limit",
+      "1 per partition, regardless of the rollout's limit",
       { maxUnavailable: 0, ...PARTITIONS },
       ["ingester-zone-b-1"],
       ["a-0"],
@@ -102,7 +102,7 @@ describe("a rollout under a budget", () => {
     });
   }
 
-  it("R09 does not touch the next zone while the first is denied", async () => {
+  it("does not touch the next zone while the first is denied", async () => {
     const seen = await rollOut({ maxUnavailable: 2 });
     reserve("ingester-zone-c-0");
     const outcome = await tick();
@@ -117,7 +117,7 @@ describe("a rollout under a budget", () => {
     assert.deepEqual(seen.deleted, []);
   });
 
-  it("R38 fails under two budgets, and under one that is invalid", async () => {
+  it("fails under two budgets, and under one that is invalid", async () => {
     const seen = await rollOut({});
     writeBudget(stage, {}, "twin");
     const two = await tick();

@@ -51,7 +51,7 @@ describe("a tick, again and again", () => {
     assert.deepEqual(withPods, [], "pods are dropped once their group is done");
   });
 
-  it("requests each disruption right before the deletion; a denied pod stays, the next one follows, the next zone does not (R07-R10)", async () => {
+  it("requests each disruption right before the deletion; a denied pod stays, the next one follows, the next zone does not", async () => {
     deploy(stage, "x:3");
     for (const set of stage.emulator.store.list("statefulsets.apps", "default")) {
       stage.emulator.store.update("statefulsets.apps", {
@@ -124,7 +124,7 @@ describe("a tick, again and again", () => {
     for (const group of ["k", "l", "m"]) stage.emulator.store.remove("statefulsets.apps", "default", `${group}-zone-a`);
   });
 
-  it("R23 does not touch a StatefulSet without the label, and one group's error does not affect others", async () => {
+  it("does not touch a StatefulSet without the label, and one group's error does not affect others", async () => {
     deploy(stage, "y:1", { group: "broken", zones: ["a"] });
     const set = stage.emulator.store.get("statefulsets.apps", "default", "broken-zone-a");
     assert.ok(set);

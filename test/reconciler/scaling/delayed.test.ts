@@ -39,7 +39,7 @@ describe("a zone's delay", () => {
     ["1h", "ftp://pod/"],
     ["1h", "http://"],
   ] as const) {
-    it(`D17 cannot be read: ${delay} ${url}`, () => {
+    it(`cannot be read: ${delay} ${url}`, () => {
       const hold = readDelay(zone(delayed(delay, url)));
       assert.ok(hold && "reason" in hold);
       assert.equal(hold.reason, "DelayInvalid");
@@ -70,7 +70,7 @@ describe("a zone's delay", () => {
     });
 });
 
-describe("D16 the pods to call", () => {
+describe("the pods to call", () => {
   const plan = (traits: ZoneTraits, wanted: number, url?: string, domain = "cluster.local.") => {
     const all = { ...traits, ...delayed("1h", url) };
     return planPreparation(zone(all), wanted, { url: delayOf(all).url, clusterDomain: domain });
@@ -134,7 +134,7 @@ describe("D16 the pods to call", () => {
   });
 });
 
-describe("D17 the time of a pod's preparation", () => {
+describe("the time of a pod's preparation", () => {
   it("is Unix seconds", () => assert.equal(readPreparedAt('{"timestamp": 1767355200, "x": 1}'), 1_767_355_200_000));
   const nothing = [
     "",
@@ -164,13 +164,13 @@ describe("the lowest replicas of a shrinking zone", () => {
     const to = shrinkTo(zone(set), { count: minutesAgo.length, youngest: ages.youngest() }, { ms: delay.ms, now: NOW });
     return typeof to === "number" ? to : to.message;
   };
-  it("D01 all delays are over", () => assert.equal(shrink(5, 70, 70), 3));
+  it("all delays are over", () => assert.equal(shrink(5, 70, 70), 3));
   it("exactly the delay is enough", () => assert.equal(shrink(5, 60, 60), 3));
-  it("D02 none is over", () =>
+  it("none is over", () =>
     assert.equal(shrink(5, 30, 0), "ingester-zone-a waits: ingester-zone-a-4 was prepared 0s ago, 1h left of 1h"));
-  it("D03 the last one is not over", () =>
+  it("the last one is not over", () =>
     assert.equal(shrink(5, 70, 0), "ingester-zone-a waits: ingester-zone-a-4 was prepared 0s ago, 1h left of 1h"));
-  it("D04 only those after the last unfinished one are removed", () => assert.equal(shrink(5, 75, 30, 75, 70), 3));
+  it("only those after the last unfinished one are removed", () => assert.equal(shrink(5, 75, 30, 75, 70), 3));
   it("a time in the future is not over, and is reported as such", () =>
     assert.equal(
       shrink(5, 70, -10),

@@ -54,7 +54,7 @@ const replicasOf = (name: string): unknown =>
 const oneHourAgo = (): string => new Date(stage.time.now() - 3_600_000).toISOString();
 
 describe("scaling and rollout in one tick", () => {
-  it("R24 a waiting follower is not scaled, and the rollout continues", async () => {
+  it("a waiting follower is not scaled, and the rollout continues", async () => {
     await zones(2, 3, { lastDownscale: oneHourAgo() });
     const { outcomes } = await tickOnce(stage, connect());
     assert.deepEqual([patches, seen.deleted], [[], ["ingester-zone-b-0", "ingester-zone-b-1"]]);
@@ -64,7 +64,7 @@ describe("scaling and rollout in one tick", () => {
     );
   });
 
-  it("R25 a follower is scaled by one patch with its version and the time, and nothing is deleted in that pass", async () => {
+  it("a follower is scaled by one patch with its version and the time, and nothing is deleted in that pass", async () => {
     await zones(2, 3);
     const before = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b")?.metadata
       .resourceVersion;
@@ -77,7 +77,7 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual([outcomes[0]?.state, acted, replicasOf("ingester-zone-b")], ["acted", true, 2]);
   });
 
-  it("R26 a refused patch does not end the pass: the rollout continues", async () => {
+  it("a refused patch does not end the pass: the rollout continues", async () => {
     await zones(2, 3);
     const { outcomes } = await tickOnce(stage, connect(true));
     assert.deepEqual(

@@ -23,48 +23,40 @@ const decide = (...zones: readonly ZoneTraits[]): string[] => {
 };
 
 const TABLE: readonly [string, ZoneTraits[], string[]][] = [
-  ["L01 without a leader", [{ replicas: 2 }, { replicas: 3 }], ["-", "-"]],
-  ["L02 a leader that is not in the group", [{}, leader("x")], ["-", "LeaderNotFound"]],
+  ["without a leader", [{ replicas: 2 }, { replicas: 3 }], ["-", "-"]],
+  ["a leader that is not in the group", [{}, leader("x")], ["-", "LeaderNotFound"]],
+  ["a leader without a name", [{ annotations: { "grafana.com/rollout-downscale-leader": "" } }], ["LeaderNotFound"]],
+  ["a leader of the same size", [{}, leader("a")], ["-", "-"]],
+  ["a larger leader", [{ replicas: 4 }, leader("a")], ["-", "4"]],
+  ["a larger leader that is not ready, without ready-only", [{ replicas: 4, statusReady: 2 }, leader("a")], ["-", "4"]],
   [
-    "L02 a leader without a name",
-    [{ annotations: { "grafana.com/rollout-downscale-leader": "" } }],
-    ["LeaderNotFound"],
-  ],
-  ["L03 a leader of the same size", [{}, leader("a")], ["-", "-"]],
-  ["L04 a larger leader", [{ replicas: 4 }, leader("a")], ["-", "4"]],
-  [
-    "L05 a larger leader that is not ready, without ready-only",
-    [{ replicas: 4, statusReady: 2 }, leader("a")],
-    ["-", "4"],
-  ],
-  [
-    "L06 ready-only: a leader that is not ready",
+    "ready-only: a leader that is not ready",
     [{ replicas: 4, statusReady: 3 }, leader("a", readyOnly)],
     ["-", "LeaderNotReady"],
   ],
-  ["L06 ready-only: a ready leader", [{ replicas: 4 }, leader("a", readyOnly)], ["-", "4"]],
+  ["ready-only: a ready leader", [{ replicas: 4 }, leader("a", readyOnly)], ["-", "4"]],
   [
-    "L06 ready-only: a leader whose status is older than its spec",
+    "ready-only: a leader whose status is older than its spec",
     [{ replicas: 4, generation: 2, observedGeneration: 1 }, leader("a", readyOnly)],
     ["-", "LeaderNotReady"],
   ],
   [
-    "L06 the second hop waits for the first",
+    "the second hop waits for the first",
     [{ replicas: 4 }, { replicas: 4, statusReady: 3, ...leader("a", readyOnly) }, leader("b", readyOnly)],
     ["-", "-", "LeaderNotReady"],
   ],
   [
-    "L06 and then follows",
+    "and then follows",
     [{ replicas: 4 }, { replicas: 4, ...leader("a", readyOnly) }, leader("b", readyOnly)],
     ["-", "-", "4"],
   ],
   [
-    "L07 ready-only does not stop a zone from shrinking",
+    "ready-only does not stop a zone from shrinking",
     [{ replicas: 2, statusReady: 1 }, leader("a", readyOnly)],
     ["-", "2"],
   ],
   [
-    "L08 a label that is not a duration, another zone scaled down",
+    "a label that is not a duration, another zone scaled down",
     [
       { replicas: 2, ...downscaled(20) },
       { ...leader("a"), ...minTime("12x") },
@@ -72,7 +64,7 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     ["-", "MinTimeUnknown"],
   ],
   [
-    "L08 a label that is negative",
+    "a label that is negative",
     [
       { replicas: 2, ...downscaled(20) },
       { ...leader("a"), ...minTime("-1h") },
@@ -80,7 +72,7 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     ["-", "MinTimeUnknown"],
   ],
   [
-    "L09 another zone scaled down 10 h ago, 12 h needed",
+    "another zone scaled down 10 h ago, 12 h needed",
     [
       { replicas: 2, ...downscaled(10) },
       { ...leader("a"), ...minTime("12h") },
@@ -88,7 +80,7 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     ["-", "MinTimeBetweenZones"],
   ],
   [
-    "L10 all scaled down more than 12 h ago",
+    "all scaled down more than 12 h ago",
     [{ replicas: 2, ...downscaled(13) }, { ...leader("a"), ...minTime("12h") }, downscaled(14)],
     ["-", "2", "-"],
   ],
@@ -108,9 +100,9 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     ],
     ["-", "4"],
   ],
-  ["F02 forced to 0 while the leader has 5", [{ replicas: 5 }, leader("a", { [FORCE]: "0" })], ["-", "0"]],
+  ["forced to 0 while the leader has 5", [{ replicas: 5 }, leader("a", { [FORCE]: "0" })], ["-", "0"]],
   [
-    "F02 force overrides the time between zones",
+    "force overrides the time between zones",
     [{ ...downscaled(0) }, { ...leader("a", { [FORCE]: "1" }), ...minTime("12h") }],
     ["-", "1"],
   ],
@@ -124,7 +116,7 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     [{ replicas: 5 }, leader("a", { [FORCE]: "3" })],
     ["-", "-"],
   ],
-  ["F03 force affects only its own zone", [{}, leader("a", { [FORCE]: "0" }), leader("a")], ["-", "0", "-"]],
+  ["force affects only its own zone", [{}, leader("a", { [FORCE]: "0" }), leader("a")], ["-", "0", "-"]],
   ["force without leader or reference does nothing", [{ annotations: { [FORCE]: "0" } }], ["-"]],
   ["a leader of no pods takes its only follower along", [{ replicas: 0 }, leader("a")], ["-", "0"]],
   [

@@ -4,7 +4,7 @@ import { minTimeOver, type OtherZone, refuseByTime } from "../../../reconciler/s
 import type { ZoneTraits } from "../builders.ts";
 import { ago, downscaled, LAST, minTime, NOW, snapshot } from "./snapshots.ts";
 
-describe("the time between scaling down two zones (L11, L12)", () => {
+describe("the time between scaling down two zones", () => {
   const label = minTime("12h");
   const own = { annotations: { [LAST]: ago(0) } };
   const cases: readonly [string, ZoneTraits[], Record<string, string>, string | undefined][] = [

@@ -24,14 +24,14 @@ const OLD = { minutesAgo: 70 };
 const HOLDS_5 = { patches: [`${STATUS} 5`] };
 
 const CASES: Readonly<Record<string, Case>> = {
-  "D01 shrinks once all delays are over": {
+  "shrinks once all delays are over": {
     zones: [delayed(5)],
     reference: [3, 5],
     pods: prepared({ 3: 70, 4: 70 }),
     requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2", "POST a-3", "POST a-4"],
     patches: [`${A} 3`, `${STATUS} 3`],
   },
-  "D02 waits for the delay": {
+  "waits for the delay": {
     zones: [delayed(5)],
     reference: [3, 3],
     pods: prepared({ 3: 30, 4: 0 }),
@@ -39,34 +39,34 @@ const CASES: Readonly<Record<string, Case>> = {
     ...HOLDS_5,
     waits: ["DelayNotReached"],
   },
-  "D03 waits for the last pod": {
+  "waits for the last pod": {
     zones: [delayed(5)],
     reference: [3, 5],
     pods: prepared({ 3: 70 }),
     patches: [],
     waits: ["DelayNotReached"],
   },
-  "D04 shrinks by the last pods whose delay is over": {
+  "shrinks by the last pods whose delay is over": {
     zones: [delayed(5)],
     reference: [1, 5],
     pods: prepared({ 4: 70, 3: 75, 2: 30, 1: 75 }),
     patches: [`${A} 3`, `${STATUS} 3`],
   },
-  "D05 does not shrink if a POST fails, regardless of its body": {
+  "does not shrink if a POST fails, regardless of its body": {
     zones: [delayed(5)],
     reference: [3, 5],
     pods: postAnswers({ ...OLD, status: 500 }),
     patches: [],
     waits: ["PrepareFailed"],
   },
-  "D06 does not shrink when a pod cannot be reached": {
+  "does not shrink when a pod cannot be reached": {
     zones: [delayed(5)],
     reference: [3, 5],
     pods: postAnswers(new RolloutError("Unreachable", "refused")),
     patches: [],
     waits: ["PrepareFailed"],
   },
-  "D07 does not shrink if a pod's answer is invalid": {
+  "does not shrink if a pod's answer is invalid": {
     zones: [delayed(5)],
     reference: [3, 5],
     pods: postAnswers({ body: "prepared" }),
@@ -80,7 +80,7 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["PrepareFailed"],
   },
-  "D08 a waiting zone does not hold another": {
+  "a waiting zone does not hold another": {
     zones: [delayed(5), delayed(5)],
     reference: [3, 5],
     pods: (_method, _ordinal, zone) => ({ minutesAgo: zone === "b" ? 70 : 0 }),
@@ -90,34 +90,34 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: ["statefulsets ingester-zone-b 3", `${STATUS} 3`],
     waits: ["DelayNotReached"],
   },
-  "D09 grows at once, and notifies the existing pods": {
+  "grows at once, and notifies the existing pods": {
     zones: [delayed(2)],
     reference: [5, 2],
     pods: () => ({}),
     requests: ["DELETE a-0", "DELETE a-1"],
     patches: [`${A} 5`, `${STATUS} 5`],
   },
-  "D10 notifies all pods if nothing is to change": {
+  "notifies all pods if nothing is to change": {
     zones: [delayed(3)],
     reference: [3, 3],
     pods: () => ({}),
     requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2"],
     patches: [],
   },
-  "D11 grows although a preparation is locked": {
+  "grows although a preparation is locked": {
     zones: [delayed(2)],
     reference: [5, 2],
     pods: () => ({ status: 409 }),
     patches: [`${A} 5`, `${STATUS} 5`],
   },
-  "D12 forced to fewer than the reference wants, with the delay": {
+  "forced to fewer than the reference wants, with the delay": {
     zones: [delayed(5, force(2))],
     reference: [10, 5],
     pods: () => OLD,
     requests: ["DELETE a-0", "DELETE a-1", "POST a-2", "POST a-3", "POST a-4"],
     patches: [`${A} 2`, `${STATUS} 2`],
   },
-  "D13 forced to none, too early": {
+  "forced to none, too early": {
     zones: [delayed(3, force(0))],
     reference: [5, 3],
     pods: () => ({ minutesAgo: 30 }),
@@ -125,27 +125,27 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["DelayNotReached"],
   },
-  "D14 forced to the current replicas": {
+  "forced to the current replicas": {
     zones: [delayed(3, force(3))],
     reference: [5, 3],
     pods: () => ({}),
     requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2"],
     patches: [],
   },
-  "D15 force affects only its own zone, and the others wait for the next pass": {
+  "force affects only its own zone, and the others wait for the next pass": {
     zones: [delayed(5, force(0)), delayed(5), delayed(5)],
     reference: [3, 5],
     pods: () => OLD,
     requests: [0, 1, 2, 3, 4].map((i) => `POST a-${i}`),
     patches: [`${A} 0`, `${STATUS} 0`],
   },
-  "D17 a delay of 0 is no delay": {
+  "a delay of 0 is no delay": {
     zones: [delayed(5, { "grafana.com/rollout-delayed-downscale": "0" })],
     reference: [3, 5],
     requests: [],
     patches: [`${A} 3`, `${STATUS} 3`],
   },
-  "D17 a delay that cannot be read also stops a zone from growing": {
+  "a delay that cannot be read also stops a zone from growing": {
     zones: [delayed(2, { "grafana.com/rollout-delayed-downscale": "soon" })],
     reference: [5, 5],
     requests: [],

@@ -11,28 +11,28 @@ beforeEach(async () => (on = await mirrorStage()));
 afterEach(() => on.stage.close());
 
 const CASES: Readonly<Record<string, Case>> = {
-  "C01 grows, and writes back": { zones: [mirroring(2)], reference: [5, 2], patches: [`${A} 5`, `${STATUS} 5`] },
-  "C02 grows, and does not write back": {
+  "grows, and writes back": { zones: [mirroring(2)], reference: [5, 2], patches: [`${A} 5`, `${STATUS} 5`] },
+  "grows, and does not write back": {
     zones: [mirroring(2, NO_WRITE_BACK)],
     reference: [5, 2],
     patches: [`${A} 5`],
   },
-  "C03 shrinks, and writes back": { zones: [mirroring(3)], reference: [2, 3], patches: [`${A} 2`, `${STATUS} 2`] },
-  "C04 shrinks, and does not write back": {
+  "shrinks, and writes back": { zones: [mirroring(3)], reference: [2, 3], patches: [`${A} 2`, `${STATUS} 2`] },
+  "shrinks, and does not write back": {
     zones: [mirroring(3, NO_WRITE_BACK)],
     reference: [2, 3],
     patches: [`${A} 2`],
   },
-  "C05 stays, and writes back": { zones: [mirroring(3)], reference: [3, 5], patches: [`${STATUS} 3`] },
-  "C06 stays, and does not write back": { zones: [mirroring(3, NO_WRITE_BACK)], reference: [3, 5], patches: [] },
-  "C07 stays, and has written back": { zones: [mirroring(3)], reference: [3, 3], patches: [] },
+  "stays, and writes back": { zones: [mirroring(3)], reference: [3, 5], patches: [`${STATUS} 3`] },
+  "stays, and does not write back": { zones: [mirroring(3, NO_WRITE_BACK)], reference: [3, 5], patches: [] },
+  "stays, and has written back": { zones: [mirroring(3)], reference: [3, 3], patches: [] },
   // As the scale is read again, the second and third zone see that the first has written it back.
-  "C10 one of four zones changes at a time; one without annotations never": {
+  "one of four zones changes at a time; one without annotations never": {
     zones: [{ replicas: 1 }, mirroring(5), mirroring(5), mirroring(2)],
     reference: [5, 2],
     patches: [`${STATUS} 5`, "statefulsets ingester-zone-d 5"],
   },
-  "C11 a write-back annotation that is false or cannot be read writes nothing back": {
+  "a write-back annotation that is false or cannot be read writes nothing back": {
     zones: [
       { replicas: 1 },
       mirroring(5, NO_WRITE_BACK),
@@ -51,13 +51,13 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["MinTimeBetweenZones"],
   },
-  "a kind that the server does not know holds only its zone (C08)": {
+  "a kind that the server does not know holds only its zone": {
     zones: [mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-kind": "Unknown" }), mirroring(2)],
     reference: [5, 5],
     patches: ["statefulsets ingester-zone-b 5"],
     waits: ["ReferenceUnreadable"],
   },
-  "a missing reference holds only its zone (C09)": {
+  "a missing reference holds only its zone": {
     zones: [mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-name": "absent" }), mirroring(2)],
     reference: [5, 5],
     patches: ["statefulsets ingester-zone-b 5"],
@@ -94,7 +94,7 @@ const CASES: Readonly<Record<string, Case>> = {
 describe("mirroring", () => {
   playCases(CASES, () => on);
 
-  it("C08, C09 a hold on a zone's scaling neither fails the group nor stops its rollout", async () => {
+  it("a hold on a zone's scaling neither fails the group nor stops its rollout", async () => {
     await on.reference(5, 5);
     await on.zones(mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-kind": "Unknown" }));
     assert.equal((await on.pass()).outcome.state, "settled");

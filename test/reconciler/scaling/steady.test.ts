@@ -30,7 +30,7 @@ describe("while another zone", () => {
   const cases: readonly [string, ZoneTraits, string | undefined][] = [
     ["is well", {}, undefined],
     [
-      "has a pod that was ready and no longer is (L07)",
+      "has a pod that was ready and no longer is",
       { statusReady: 2, pods: { 0: { ready: false, restarts: 0 } } },
       undefined,
     ],

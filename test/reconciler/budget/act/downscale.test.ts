@@ -316,7 +316,7 @@ describe("a downscale that prepare-downscale admits", () => {
   }
 
   for (const viaScale of [false, true])
-    it(`P22 ${viaScale ? "through /scale " : ""}keeps evictions of other zones waiting, also before it is stored`, async () => {
+    it(`${viaScale ? "through /scale " : ""}keeps evictions of other zones waiting, also before it is stored`, async () => {
       await set();
       assert.equal((await prepare("a", 2, { viaScale })).allowed, true);
       assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-a");
@@ -335,7 +335,7 @@ describe("a downscale that prepare-downscale admits", () => {
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-a");
   });
 
-  it("P22 is denied, and no pod is called, while an eviction of another zone was allowed", async () => {
+  it("is denied, and no pod is called, while an eviction of another zone was allowed", async () => {
     await set();
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
     const { allowed, message, reason } = await prepare("a", 2, { status: 500 });

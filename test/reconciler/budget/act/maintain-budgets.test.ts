@@ -86,7 +86,7 @@ describe("expired reservations", () => {
   });
 });
 
-describe("a delay between zones (E23)", () => {
+describe("a delay between zones", () => {
   it("counts from when the pods of the other zones became ready, and again when they do so again, without a tick", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);

@@ -17,8 +17,8 @@ function listed(generation: number, spec: object = {}, name = "ingester"): Liste
 const INVALID = { maxUnavailable: -1 };
 
 /**
- * Successive lists and the resulting counts by result (B11): no budget is stored, so no stale one has to be ignored
- * (B09).
+ * Successive lists and the resulting counts by result: no budget is stored, so no stale one has to be ignored
+ *.
  */
 const CASES: readonly [string, readonly (readonly ListedBudget[])[], Record<string, number>][] = [
   ["a new one", [[listed(1)]], { updated: 1 }],

@@ -51,7 +51,7 @@ describe("an eviction under a budget", () => {
     assert.ok(!one.calls.includes("GET core/v1/pods collection"), one.calls.join());
   });
 
-  it("E25 blocks every other process from the other zones, and from the rest of its own", async () => {
+  it("blocks every other process from the other zones, and from the rest of its own", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
@@ -70,7 +70,7 @@ describe("an eviction under a budget", () => {
     assert.deepEqual(Object.keys(reserved(stage)), [pod]);
   });
 
-  it("E20 counts for 2 minutes, or until the pod is gone", async () => {
+  it("counts for 2 minutes, or until the pod is gone", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
@@ -88,7 +88,7 @@ describe("an eviction under a budget", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-0"]);
   });
 
-  it("E26 as a dry run reads and judges, and stores nothing", async () => {
+  it("as a dry run reads and judges, and stores nothing", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
@@ -156,7 +156,7 @@ describe("an eviction under a budget", () => {
     assert.equal(one.calls.length, 10);
   });
 
-  it("E28 is refused under two budgets, even if the cache named one of them", async () => {
+  it("is refused under two budgets, even if the cache named one of them", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
@@ -219,7 +219,7 @@ for (const crd of ["ours", "upstream"] as const)
   });
 
 describe("pods that no valid budget selects", () => {
-  it("E04 a missing pod, E05 a terminating pod", async () => {
+  it("a missing pod, a terminating pod", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
@@ -229,7 +229,7 @@ describe("pods that no valid budget selects", () => {
     assert.deepEqual(reserved(stage), {});
   });
 
-  it("E07 no budget; and a cluster without the CRD, with one log line", async () => {
+  it("no budget; and a cluster without the CRD, with one log line", async () => {
     stage = await setBudgetStage();
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "PodNotInScope");
     await stage.close();

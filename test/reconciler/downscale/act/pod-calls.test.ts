@@ -1,4 +1,4 @@
-/** P10, P11: many pods, few concurrent calls. */
+/** Many pods, few concurrent calls. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type PodCalls, postPrepare, cancelPreparation } from "../../../../reconciler/downscale/act/pod-calls.ts";

@@ -20,7 +20,7 @@ function addNodes(on: NodeStage, count: number): string[] {
 }
 
 describe("many nodes", () => {
-  it("are listed page by page (NR16), and all of them get shadows", async () => {
+  it("are listed page by page, and all of them get shadows", async () => {
     stage = await setNodeStage();
     const names = addNodes(stage, 620);
     createPolicy(stage, "default", { maxConcurrent: "1%" });
@@ -52,7 +52,7 @@ describe("many nodes", () => {
   });
 });
 
-describe("two processes (NR43)", () => {
+describe("two processes", () => {
   it("that tick at the same time never take one slot twice", async () => {
     for (let round = 0; round < 5; round++) {
       const one = await setNodeStage();

@@ -159,7 +159,7 @@ describe("a policy that is deleted while its nodes are updated", () => {
 });
 
 describe("a policy that is edited while its nodes are updated", () => {
-  it("finishes the node that it does not select any more, and starts no other one for it (NR19)", async () => {
+  it("finishes the node that it does not select any more, and starts no other one for it", async () => {
     const on = await setUp();
     createPolicy(on, "one", {});
     await drainFirst(on);

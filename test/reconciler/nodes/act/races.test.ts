@@ -41,7 +41,7 @@ describe("a write of a shadow", () => {
     assert.deepEqual(wanted(on), []);
   });
 
-  it("is repeated if its answer was lost, and takes no second slot (NR20)", async (t) => {
+  it("is repeated if its answer was lost, and takes no second slot", async (t) => {
     const on = await setUp(t, { enabled: true });
     on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "dropAfter" } });
     for (let i = 0; i < 3; i++) await on.tick();
@@ -70,7 +70,7 @@ describe("a write of a shadow", () => {
     assert.deepEqual([writes.length, statusOf(on).deferred.map(({ count }) => count)], [1, [1]]);
   });
 
-  it("that fails does not stop the others (NW14)", async (t) => {
+  it("that fails does not stop the others", async (t) => {
     const on = await setUp(t, { enabled: true, maxConcurrent: 3 });
     on.emulator.faults.inject({
       verb: "patch",
@@ -85,7 +85,7 @@ describe("a write of a shadow", () => {
 });
 
 describe("a write of a policy's status", () => {
-  it("takes no slot if another process has written since the policy was read (NR43)", async (t) => {
+  it("takes no slot if another process has written since the policy was read", async (t) => {
     const on = await setUp(t, { enabled: true });
     const object = on.emulator.store.get(
       "nodeupdatepolicies.zonewise.dev",
@@ -111,7 +111,7 @@ describe("a write of a policy's status", () => {
 });
 
 describe("what people and Prometheus see", () => {
-  it("is current outside windows (NW15), and comes from the shadows (NR5)", async (t) => {
+  it("is current outside windows, and comes from the shadows", async (t) => {
     const on = await setUp(t, { enabled: true, window: { cron: "* * * * * * 2099" } });
     await on.tick();
     report(on, "node-1", { current_version: "1.0.5" });
@@ -122,7 +122,7 @@ describe("what people and Prometheus see", () => {
     assert.match(text, /zonewise_node_updates_skipped\{policy="default",reason="WindowClosed"\} 3/);
   });
 
-  it("shows in the policy which node is in which phase, and why the others wait (NR17)", async (t) => {
+  it("shows in the policy which node is in which phase, and why the others wait", async (t) => {
     const on = await setUp(t, { enabled: true });
     await on.tick();
     const { active, waiting } = statusOf(on);
@@ -139,7 +139,7 @@ describe("what people and Prometheus see", () => {
     );
   });
 
-  it("keeps the slot of a node that has lost its label and its shadow, until it serves again (NW13)", async (t) => {
+  it("keeps the slot of a node that has lost its label and its shadow, until it serves again", async (t) => {
     const on = await setUp(t, { enabled: true });
     const { store } = on.emulator;
     const active = (): string[] => statusOf(on).active.map(({ node }) => node);
@@ -159,7 +159,7 @@ describe("what people and Prometheus see", () => {
     assert.deepEqual(active(), ["node-2"]);
   });
 
-  it("leaves nothing of ours on a Node after its update (NR4), which only the original's label has selected (NR23)", async (t) => {
+  it("leaves nothing of ours on a Node after its update, which only the original's label has selected", async (t) => {
     const on = await setUp(t, { enabled: true, features: { protectFromScaleDown: true } });
     const before = NODES.map((node) => on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {});
     const seen = new Set<string>();

@@ -15,7 +15,7 @@ import {
 } from "./stage.ts";
 
 describe("shadows, policies and cordons on the embedded cluster", () => {
-  it("gives each shadow an owner reference to its Node (NR37)", async (t) => {
+  it("gives each shadow an owner reference to its Node", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     const uid = on.emulator.store.get("nodes", undefined, "node-1")?.metadata.uid;
@@ -24,7 +24,7 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     ]);
   });
 
-  it("deletes the shadow of a node that loses its label (NR36), and leaves nothing on it (NW13)", async (t) => {
+  it("deletes the shadow of a node that loses its label, and leaves nothing on it", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
@@ -39,7 +39,7 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     assert.ok(statusOf(on).active.every(({ node }) => node !== "node-1"));
   });
 
-  it("loses the shadow with its Node (NR38)", async (t) => {
+  it("loses the shadow with its Node", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     on.emulator.store.remove("nodes", undefined, "node-1");

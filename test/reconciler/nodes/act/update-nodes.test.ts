@@ -28,7 +28,7 @@ async function play(on: NodeStage, each: () => void = () => {}): Promise<void> {
 }
 
 describe("a campaign on the embedded cluster", () => {
-  it("creates shadows and the default policy, and updates the nodes one after the other (NR1, NR12, NR13, NR18, NR29)", async (t) => {
+  it("creates shadows and the default policy, and updates the nodes one after the other", async (t) => {
     const on = await setFleet(t);
     const most: number[] = [];
     await play(on, () => most.push(statesOf(on).filter((state) => state !== "Idle").length));
@@ -63,13 +63,13 @@ describe("a campaign on the embedded cluster", () => {
     assert.match(writes[1] ?? "", /PATCH .*bottlerocketshadows/);
   });
 
-  it("goes on where another process has died (NR20)", async (t) => {
+  it("goes on where another process has died", async (t) => {
     const on = await setFleet(t);
     await play(on, () => on.restart());
     assert.equal(statusOf(on).nodes.upToDate, 3);
   });
 
-  it("decides the same from the stored objects alone, whether one process ticks or a new one each time (NR3)", async (t) => {
+  it("decides the same from the stored objects alone, whether one process ticks or a new one each time", async (t) => {
     const histories: string[][] = [];
     for (const isNew of [false, true]) {
       const on = await setFleet(t);
@@ -84,7 +84,7 @@ describe("a campaign on the embedded cluster", () => {
     assert.deepEqual(histories[1], histories[0]);
   });
 
-  it("counts each transition once, with the version before and after (NR22)", async (t) => {
+  it("counts each transition once, with the version before and after", async (t) => {
     const on = await setFleet(t);
     await play(on);
     const counted = statusOf(on).transitions.map(
@@ -116,7 +116,7 @@ describe("a campaign on the embedded cluster", () => {
       assert.ok(eventsOf(on).includes(event), event);
   });
 
-  it("obeys the policy at the next tick (NR19), and freezes until a person clears it (NR27, NR35)", async (t) => {
+  it("obeys the policy at the next tick, and freezes until a person clears it", async (t) => {
     const on = await setFleet(t);
     createPolicy(on, "default", { enabled: false });
     await on.tick();

@@ -17,7 +17,7 @@ async function stageUp(stage: AgentStage): Promise<void> {
 
 // They mostly wait, for the rounds of the agent.
 describe("an agent", { concurrency: true }, () => {
-  it("NR2, NR9, NR14: brings its node through an update: drained before the reboot, given back after it", async (t) => {
+  it("brings its node through an update: drained before the reboot, given back after it", async (t) => {
     const stage = await setAgentStage(t);
     stage.createPod("a-0");
     await stageUp(stage);
@@ -72,7 +72,7 @@ describe("an agent", { concurrency: true }, () => {
     assert.ok(!isCordoned());
   });
 
-  it("NW19, NR27: does not drain a second time for a host that came back in the old version", async (t) => {
+  it("does not drain a second time for a host that came back in the old version", async (t) => {
     const stage = await setAgentStage(t);
     stage.host.rollBack(1);
     await stageUp(stage);
@@ -88,7 +88,7 @@ describe("an agent", { concurrency: true }, () => {
     assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
   });
 
-  it("NR28, NW6: keeps asking while a pod stays, and takes the cordon back once the reboot is no longer wanted", async (t) => {
+  it("keeps asking while a pod stays, and takes the cordon back once the reboot is no longer wanted", async (t) => {
     const stage = await setAgentStage(t);
     stage.emulator.faults.inject({
       resource: "pods",
@@ -147,7 +147,7 @@ describe("an agent", { concurrency: true }, () => {
     assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
   });
 
-  it("NW4: waits for a host that is busy with another's action in the middle of a drain, and then goes on", async (t) => {
+  it("waits for a host that is busy with another's action in the middle of a drain, and then goes on", async (t) => {
     const stage = await setAgentStage(t);
     await stageUp(stage);
     stage.host.lock(true);

@@ -27,7 +27,7 @@ function advance(stage: AgentStage, draw: (below: number) => number): void {
 }
 
 for (let seed = 1; seed <= either(8, 2); seed++)
-  it(`NR9, NR10: no reboot meets a pod that could be evicted, and the update ends (seed ${seed})`, async (t) => {
+  it(`no reboot meets a pod that could be evicted, and the update ends (seed ${seed})`, async (t) => {
     const draw = drawFrom(seed);
     const stage = await setAgentStage(t, { actionMs: { prepare: 20 }, rebootMs: 30 });
     const { faults } = stage.emulator;

@@ -28,37 +28,37 @@ const act =
 const ALL = ["refresh", "prepare", "activate"];
 
 const CASES: readonly Case[] = [
-  { name: "NR2: looks for updates, prepares and activates, and nothing else", actions: ALL },
-  { name: "NW4: waits for a slow download", actionMs: { prepare: 300 }, waitMs: 2000, actions: ALL },
+  { name: "looks for updates, prepares and activates, and nothing else", actions: ALL },
+  { name: "waits for a slow download", actionMs: { prepare: 300 }, waitMs: 2000, actions: ALL },
   {
-    name: "NW4: gives a download that never ends up",
+    name: "gives a download that never ends up",
     actionMs: { prepare: 5000 },
     waitMs: 100,
     failure: /busy for 0.1 s/,
   },
   {
-    name: "NW5: does not take a failed preparation for a success",
+    name: "does not take a failed preparation for a success",
     before: (host) => host.fail("prepare"),
     failure: /prepare: Failed, exit status 1, prepare went wrong/,
   },
-  { name: "NW5: says why an activation failed", before: (host) => host.fail("activate"), failure: /activate: Failed/ },
+  { name: "says why an activation failed", before: (host) => host.fail("activate"), failure: /activate: Failed/ },
   {
     name: "says what the host answered",
     before: (host) => host.fail("prepare", 500),
     failure: /prepare: the host answers 500/,
   },
   {
-    name: "NW7: goes on from what an earlier attempt has staged",
+    name: "goes on from what an earlier attempt has staged",
     before: act("refresh", "prepare"),
     actions: ["refresh", "prepare", "activate"],
   },
   {
-    name: "NW7: has nothing to do if an earlier attempt has activated it",
+    name: "has nothing to do if an earlier attempt has activated it",
     before: act("refresh", "prepare", "activate"),
     actions: ALL,
   },
   {
-    name: "NW7: puts another version that is activated aside",
+    name: "puts another version that is activated aside",
     before: async (host) => {
       await act("refresh", "prepare", "activate")(host);
       host.offer("1.2.0");
@@ -68,13 +68,13 @@ const CASES: readonly Case[] = [
     actions: [...ALL, "refresh", "deactivate", "prepare", "activate"],
   },
   {
-    name: "NW19: does not prepare another version than the wanted one",
+    name: "does not prepare another version than the wanted one",
     wanted: "1.9.0",
     failure: /offers 1\.1\.0, and 1\.9\.0 is wanted/,
     actions: ["refresh"],
   },
   {
-    name: "NR7: stages nothing if the host offers nothing",
+    name: "stages nothing if the host offers nothing",
     offers: "1.0.0",
     failure: /offers no update/,
     actions: ["refresh"],
@@ -95,7 +95,7 @@ describe("staging an update", () => {
       if (actions) assert.deepEqual(host.actions, actions);
     });
 
-  it("NW18: reads statuses of other versions of the host", () => {
+  it("reads statuses of other versions of the host", () => {
     const strange = {
       update_state: "Idle",
       chosen_update: null,

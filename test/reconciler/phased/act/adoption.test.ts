@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { applySet, createRollout, edit, PHASED, SETS } from "./stage.ts";
 import { partitionOf, play, reasons } from "./play.ts";
 
-it("S16 the partition from before the adoption returns with the deletion, and so do the annotations", () =>
+it("the partition from before the adoption returns with the deletion, and so do the annotations", () =>
   play({ partition: 1 }, async (stage) => {
     await stage.tickFor(10);
     assert.equal(stage.set().metadata.annotations?.["sts.plus/original-partition"], "1");
@@ -32,7 +32,7 @@ for (const partition of [999_999_999, 1_000_000_000, 2_147_483_647])
       assert.equal(stage.pods().filter((pod) => pod.endsWith("x:2")).length, 0);
     }));
 
-it("S16 a StatefulSet of an earlier operator gets no guard as its original partition", () =>
+it("a StatefulSet of an earlier operator gets no guard as its original partition", () =>
   play({ partition: 3, annotations: { "sts.plus/phasedRollout": "gone" } }, async (stage) => {
     await stage.tickFor(10);
     assert.deepEqual(stage.set().metadata.annotations, { "sts.plus/phasedRollout": "guard" });
@@ -55,7 +55,7 @@ it("onDelete: freeze keeps the partition, and the original one for the next owne
     { spec: { onDelete: "freeze" } },
   ));
 
-it("S15 of two PhasedRollouts one manages, and the other takes over once it is gone", () =>
+it("of two PhasedRollouts one manages, and the other takes over once it is gone", () =>
   play({}, async (stage) => {
     await stage.tickFor(10);
     createRollout(stage, { name: "other" });
@@ -81,7 +81,7 @@ it("a StatefulSet that is deleted and created again is adopted again", () =>
     assert.equal(partitionOf(stage), 3);
   }));
 
-it("S07 skipCheck in the middle releases the rest, and an Event says how many pods", () =>
+it("skipCheck in the middle releases the rest, and an Event says how many pods", () =>
   play({}, async (stage) => {
     await stage.tickFor(10);
     await applySet(stage, "x:2");

@@ -24,7 +24,7 @@ it("a promotion by hand needs no checks, once", () =>
     assert.equal(partitionOf(stage), 2);
   }));
 
-it("S18 a Secret is read by its name; without it there is no answer, and with it the checks go on without any other change", () =>
+it("a Secret is read by its name; without it there is no answer, and with it the checks go on without any other change", () =>
   play(
     {},
     async (stage) => {
@@ -52,7 +52,7 @@ it("S18 a Secret is read by its name; without it there is no answer, and with it
     { query: { secretRef: "prom" } },
   ));
 
-it("S19 what a server answers is shown as it is", () =>
+it("what a server answers is shown as it is", () =>
   play({}, async (stage) => {
     stage.answer = { kind: "Error", code: "BadQuery", message: "100% %s %d wrong" };
     await stage.tickFor(10);

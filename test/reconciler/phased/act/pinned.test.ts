@@ -37,7 +37,7 @@ const pinTo = (partition: number) => (body: Body) => ({
   ...(body.spec && { spec: { updateStrategy: { rollingUpdate: { partition } } } }),
 });
 
-it("S21 each write to the StatefulSet names the reconciler, by which admission knows it", async (t) => {
+it("each write to the StatefulSet names the reconciler, by which admission knows it", async (t) => {
   const { stage } = await open(t, (body) => body);
   const { cluster } = stage.connect();
   const writers: (string | undefined)[] = [];

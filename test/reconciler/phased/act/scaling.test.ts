@@ -30,7 +30,7 @@ async function toFirstStep(stage: PhasedStage): Promise<void> {
 }
 
 for (const policy of ["OrderedReady", "Parallel"] as const) {
-  it(`S23 before the first success, no scale-out adds a pod of the new template, and none comes at once (${policy})`, () =>
+  it(`before the first success, no scale-out adds a pod of the new template, and none comes at once (${policy})`, () =>
     play({ policy }, async (stage) => {
       stage.answer = FIRING;
       await toFirstStep(stage);
@@ -50,7 +50,7 @@ for (const policy of ["OrderedReady", "Parallel"] as const) {
       assert.equal(partition(stage), 5);
     }));
 
-  it(`S23 after the first release, pods that a scale-out added return, and have steps of their own (${policy})`, () =>
+  it(`after the first release, pods that a scale-out added return, and have steps of their own (${policy})`, () =>
     play({ policy }, async (stage) => {
       await toFirstStep(stage);
       for (let i = 0; i < 200 && partitionOf(stage) !== 2; i++) await stage.tickFor(1);
@@ -80,7 +80,7 @@ for (const policy of ["OrderedReady", "Parallel"] as const) {
     }));
 }
 
-it("S23 replicas that were judged may come and go: the rollout goes on", () =>
+it("replicas that were judged may come and go: the rollout goes on", () =>
   play({}, async (stage) => {
     await toFirstStep(stage);
     for (let i = 0; i < 200 && partitionOf(stage) !== 1; i++) await stage.tickFor(1);
