@@ -1,6 +1,6 @@
 /** The groups of a namespace: the record of each, and its StatefulSets in their present state. */
 import { absent, hasCode } from "../../infra/errors.ts";
-import { collect } from "../../infra/kubernetes/collect.ts";
+import { collect, collectRead } from "../../infra/kubernetes/collect.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import {
   disruptionBudgets,
@@ -8,7 +8,7 @@ import {
   rolloutGroups,
   type RolloutGroup,
 } from "../../infra/kubernetes/custom-resources.ts";
-import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { gatherGroupZones, gatherZones } from "../../reconciler/snapshot/gather.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
@@ -36,18 +36,50 @@ export async function gatherGroupStates(source: Source, namespace: string): Prom
   return living.toSorted((a, b) => (groupKey(a) < groupKey(b) ? -1 : 1));
 }
 
-/** The groups that are recorded although no StatefulSet has their label; those that `living` has are left out. */
+/** Groups without a StatefulSet: a record tells of them, or only their pods. Those that `living` has are left out. */
 export async function gatherLostGroups(
   source: Source,
   namespace: string,
   living: readonly Pick<GroupState, "namespace" | "group">[],
 ): Promise<GroupState[]> {
-  const recorded = await readRecorded(source, namespace);
-  const known = new Set(living.map((one) => keyOf(one.namespace, one.group)));
-  return [...(recorded ?? [])].flatMap(([key, object]) => {
-    const { status, generation } = describe(object);
-    const { namespace: place = "", name = "" } = object.metadata;
-    return known.has(key) ? [] : [{ namespace: place, group: status?.group ?? name, zones: [], status, generation }];
+  const recorded = (await readRecorded(source, namespace)) ?? new Map<string, RolloutGroup>();
+  const named = await listGroupsOfPods(source, namespace, living);
+  const found = new Map(
+    [...[...recorded.values()].map(groupOf), ...named].map((one) => [keyOf(one.namespace, one.group), one]),
+  );
+  for (const one of living) found.delete(keyOf(one.namespace, one.group));
+  return [...found].map(([key, one]) => ({ ...one, zones: [], ...describe(recorded.get(key)) }));
+}
+
+interface NamedGroup {
+  readonly namespace: string;
+  readonly group: string;
+}
+
+const groupOf = ({ metadata, status }: RolloutGroup): NamedGroup => ({
+  namespace: metadata.namespace ?? "",
+  group: (status as Partial<RolloutGroupStatus> | undefined)?.group ?? metadata.name ?? "",
+});
+
+/** Names that a selector leaves out: more would make its URL too long. */
+const MOST_LEFT_OUT = 100;
+
+/** The groups that pods name, without those that `living` has where these are few; none if pods may not be listed. */
+async function listGroupsOfPods(
+  { cluster }: Source,
+  namespace: string,
+  living: readonly Pick<GroupState, "namespace" | "group">[],
+): Promise<readonly NamedGroup[]> {
+  const names = [...new Set(living.map(({ group }) => group))];
+  const isShort = namespace !== "" && names.length > 0 && names.length <= MOST_LEFT_OUT;
+  const selected = isShort ? `,${LABELS.rolloutGroup} notin (${names.join(",")})` : "";
+  const query = { ...(namespace !== "" && { namespace }), labelSelector: `${LABELS.rolloutGroup}${selected}` };
+  return await collectRead(cluster.list(pods, query), ({ metadata }) => ({
+    namespace: metadata?.namespace ?? "",
+    group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
+  })).catch((error: unknown) => {
+    if (!hasCode(error, "Forbidden")) throw error;
+    return [];
   });
 }
 
