@@ -67,7 +67,7 @@ export interface Guard {
 
 const APPLY = how(
   "install them, with your namespace (docs/start/install.md)",
-  "kubectl apply -k infra/manifests/webhooks",
+  "kubectl apply -k infra/manifests/complete",
 );
 
 /** Where nothing is registered, nobody needs to ask. */
@@ -144,7 +144,7 @@ function cureCall(why: string, service: string): string {
   if (/x509|caBundle|certificate/.test(why))
     return how(
       "apply the webhooks again; the reconciler gives them the CA (docs/operate/certificates.md, In trouble)",
-      "kubectl apply -k infra/manifests/webhooks",
+      "kubectl apply -k infra/manifests/complete",
     );
   if (name !== OURS) return how(`see what serves ${name}, and remove the configuration if nothing should`, look);
   return either(

@@ -101,7 +101,7 @@ export const ROLLOUTS: readonly Check[] = [
     fix: () =>
       either(
         how("on Kubernetes 1.36 and later", "kubectl apply -k infra/manifests/phased-policy"),
-        how("on any version", "kubectl apply -k infra/manifests/webhooks"),
+        how("on any version", "kubectl apply -k infra/manifests/complete"),
       ),
   }),
 ];

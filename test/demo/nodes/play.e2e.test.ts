@@ -60,5 +60,5 @@ it("npm start -- nodes has all definitions that the command line needs", { timeo
   const [status = "", explained = ""] = (await answers) ?? [];
   assert.equal(code, 0);
   assert.match(status, /^ingester +Ready/m);
-  assert.match(explained, /^node\/node-1\n[^]*^pod\/ingester-zone-a-0/m);
+  assert.match(explained, /^node\/node-1\n[^]*^ +blocks +pod\/ingester-zone-a-0/m);
 });
