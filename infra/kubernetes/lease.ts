@@ -87,7 +87,7 @@ async function awaitLease(
   const countUnchanged = observeRenewals(clock);
   const announce = createAnnouncer(tools, options, signal);
   // It begins before the announcement, and so tells of the answer.
-  const watch = watchLease(tools, options, firstOfSignals(signal, over.signal));
+  const watch = watchLease(tools, options, over.signal);
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
     const changed = new AbortController();
@@ -187,8 +187,8 @@ async function takeLease(
 
   async function renewUntilEnded(): Promise<void> {
     for (let pause = durationMs / 3; remainingMs() > 0;) {
-      await clock.sleep(pause, ended.signal);
-      if (ended.signal.aborted) return;
+      await clock.sleep(pause, over);
+      if (over.aborted) return;
       pause = durationMs / 3;
       try {
         await write(identity);

@@ -49,12 +49,16 @@ export function findBudget(
 ): Budget | Verdict {
   if (uid !== undefined && uid !== pod.uid) return judgeOther(pod, createdAt);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));
-  if (isTerminating(pod) && unpinned && found.length > 0)
+  if (isTerminating(pod) && unpinned && mayBeUnder(pod, found, budgets))
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
   if (isTerminating(pod) || ["Succeeded", "Failed"].includes(pod.phase))
     return verdict("PodNotReady", "pod is not ready", [pod]);
   return budgets.length > 0 ? onlyValid(found, pod) : verdict("PodNotInScope", NO_BUDGET, [pod]);
 }
+
+/** By labels that are too long to be kept, it may be under any budget. */
+const mayBeUnder = ({ textProblem }: Pod, found: readonly StoredBudget[], all: readonly StoredBudget[]): boolean =>
+  (textProblem === undefined ? found : all).length > 0;
 
 const NO_BUDGET = "no zoned pod disruption budget selects the pod";
 

@@ -107,9 +107,10 @@ export const concerns = ({ served }: Pick<NoTick, "served">, namespace: string):
 
 /**
  * Milliseconds since the begin of the last finished tick, from which on the reconciler does not tick. A run that is lost
- * with its node has its successor within 105 s: a minute, 30 s by which a CronJob may be late, the Lease's 15 s.
+ * with its node has its successor within 150 s: the last tick at rest is up to 30 s old, a minute, 30 s by which a CronJob
+ * may be late, the Lease's 30 s.
  */
-export const NO_TICK_MS = 120_000;
+export const NO_TICK_MS = 180_000;
 /**
  * The same while a live process holds the Lease: its tick may take long. The alert ZonewiseTickMissing has the same
  * value.

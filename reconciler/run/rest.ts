@@ -2,10 +2,11 @@
 import type { TickResult } from "../model/outcome.ts";
 
 /**
- * Milliseconds between ticks at rest. They resync the groups whose moment has come, and find what a watch has not told,
- * as its connection died unnoticed.
+ * Milliseconds between ticks at rest. They resync the groups whose moment has come, do what is due every 30 s (probes of
+ * the webhook, pending downscales, ended reservations), and find what a watch has not told, as its connection died
+ * unnoticed.
  */
-export const REST_MS = 60_000;
+export const REST_MS = 30_000;
 
 /** Milliseconds for which ticks go on after a change: so long ago may be what they read only every 30 s. */
 export const AFTER_NEWS_MS = 35_000;

@@ -132,12 +132,17 @@ async function tickAndPause(
   const { annotations, awaited } = held;
   awaited.addEventListener("abort", changes.wake, { once: true });
   let verdict = before;
+  const since = context.clock.now();
+  let isWatching = input.once === true;
   while (!stop.aborted) {
     // Before anything is read that the tick decides by: what a step writes from here on, the facts may not show.
     const busy = steps.queue.pause();
     const { namespaces } = input;
     const isPending = await input.concludeDownscales(context, { namespaces, recorder, isLeftOut: leasesOf(busy) });
     const result = await tickInSpan(input, session, busy);
+    // After the first tick, whose calls they would delay where calls are limited.
+    if (!isWatching) startSpecWatches({ ...input, since, signal: context.stop, wake: changes.wake });
+    isWatching = true;
     const changed = (await input.updateNodes?.(context, { recorder, annotations })) === true;
     verdict = addTick(verdict, result);
     if (input.once || awaited.aborted) break;
@@ -166,7 +171,6 @@ async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSi
   const { cluster, clock, log, tracer } = input;
   const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 });
   const context: Context = { cluster: changes.cluster, fence: held, clock, stop: until, tracer };
-  if (!input.once) startSpecWatches({ ...input, signal: until, wake: changes.wake });
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const statuses = createGroupStatuses({ ...context, log });

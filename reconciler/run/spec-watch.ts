@@ -17,6 +17,8 @@ interface SpecWatchOptions {
   /** "" for all. */
   readonly namespaces: readonly string[];
   readonly wake: () => void;
+  /** When the first tick began to read, milliseconds since the epoch. */
+  readonly since: number;
 }
 
 const WATCHED: readonly Resource[] = [rolloutGates, disruptionBudgets, rolloutGroups];
@@ -34,11 +36,14 @@ export function startSpecWatches(options: SpecWatchOptions): void {
 async function follow(
   resource: Resource,
   namespace: string,
-  { cluster, clock, signal, wake }: SpecWatchOptions,
+  { cluster, clock, signal, wake, since }: SpecWatchOptions,
 ): Promise<void> {
-  const isNews = createNews(clock.now(), resource);
+  const isNews = createNews(since, resource);
+  /** What was changed or deleted before it was open again is not told. */
+  let wasCut = false;
   const onHint = (hint: Hint): void => {
-    if (isNews(hint)) wake();
+    if (isNews(hint) || wasCut) wake();
+    wasCut = false;
   };
   while (!signal.aborted) {
     // Without a version, the watch first tells of all objects: what has changed while it was cut shows then.
@@ -47,6 +52,7 @@ async function follow(
       () => REOPEN_MS,
       (error: unknown) => (hasCode(error, "NotFound", "Forbidden") ? REFUSED_MS : REOPEN_FAILED_MS),
     );
+    wasCut = true;
     await clock.sleep(pauseMs, signal);
   }
 }

@@ -107,7 +107,9 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
         });
       }
     };
+    let isUnread = false;
     const onFailure = (namespace: string, error: unknown): void => {
+      isUnread = true;
       if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { namespace, error });
     };
     for await (const items of listPending(namespaces, { ...context, stop: signal }, onFailure))
@@ -116,7 +118,7 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     isLeft = true;
     if (isCutShort || signal.aborted) return isLeft;
     const results = new Set(resultByLease.values());
-    isLeft = results.has("wait") || results.has("failed");
+    isLeft = isUnread || results.has("wait") || results.has("failed");
     if (!results.has("wait") || results.has("failed")) nextPollAt = startedAt + POLL_MS;
     resultByLease.clear();
     return isLeft;

@@ -61,6 +61,11 @@ const ABSENT_MS = 60_000;
 /** Milliseconds of a call that reads. */
 const READ_MS = 20_000;
 
+interface ActiveLists extends NodeLists {
+  /** The active nodes of each policy, by its name. */
+  readonly active: Map<string, readonly GoingNode[]>;
+}
+
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { clock, log, metrics, namespace, intervalMs } = options;
   const definition = "a definition of infra/manifests/node-updates/crds";
@@ -106,7 +111,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     for (const stored of lists.policies)
       wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.nodesPassed(clock.now());
-    const repaired = await repairNodes(lists, actor, recorder);
+    const repaired = await repairNodes({ ...lists, active }, actor, recorder);
     return repaired || wrote;
   }
 
@@ -117,7 +122,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
 
   async function passPolicy(
     { content: policy, object }: StoredPolicy,
-    lists: NodeLists & { readonly active: Map<string, readonly GoingNode[]> },
+    lists: ActiveLists,
     {
       actor,
       recorder,
@@ -165,11 +170,16 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return wroteStatus || written.length > 0;
   }
 
-  async function repairNodes({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
+  /** `slots` are those that the pass has left: a node that it has released may be read by no later one. */
+  async function repairNodes(
+    { nodes, policies, active: slots }: ActiveLists,
+    actor: Actor,
+    recorder: Recorder,
+  ): Promise<boolean> {
     const valid = policies.flatMap(({ content }) => (isInvalid(content) ? [] : [content]));
     const active = new Map(
-      valid.flatMap(({ status, features }) =>
-        status.active.map(({ node }) => [node, features.protectFromScaleDown] as const),
+      valid.flatMap(({ name, features }) =>
+        (slots.get(name) ?? []).map(({ node }) => [node, features.protectFromScaleDown] as const),
       ),
     );
     const released = new Set(valid.flatMap(({ status }) => status.deferred.map(({ node }) => node)));

@@ -60,6 +60,8 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   ): Promise<void> {
     const locked: string[] = [];
     const failed: string[] = [];
+    // Answers add to the other set while the order is being made.
+    const before = new Set(confirmed);
     await callLivingFirst({
       http: calls,
       silentHttp: callsToSilent,
@@ -67,7 +69,7 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       namespace: zone.namespace,
       targets: pods,
       atOnce: AT_ONCE,
-      hasConfirmed: ({ pod }) => confirmed.has(pod),
+      hasConfirmed: ({ pod }) => before.has(pod),
       signal: firstOfSignals(signal, stop.signal),
       onAnswer({ pod }, { status }) {
         if (status === 409) locked.push(pod);

@@ -49,8 +49,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an eviction without a UID waits until a terminating pod is gone",
     ...SCOPE,
-    find: "if (isTerminating(pod) && unpinned && found.length > 0)",
+    find: "if (isTerminating(pod) && unpinned && mayBeUnder(pod, found, budgets))",
     replacement: "if (isTerminating(pod) && unpinned && found.length > 1000)",
+  },
+  {
+    breaks: "an eviction without a UID waits until a terminating pod is gone, though its labels were not kept",
+    ...SCOPE,
+    find: "(textProblem === undefined ? found : all).length > 0",
+    replacement: "found.length > 0 || (all.length > 1000 && textProblem !== undefined)",
   },
   {
     breaks: "an eviction of another UID reserves nothing",

@@ -279,7 +279,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     breaks: "a pod whose labels were not kept is not evicted",
     file: "reconciler/budget/scope.ts",
     tests: ["test/reconciler/model/long-labels.test.ts"],
-    find: "pod.textProblem !== undefined",
-    replacement: 'pod.textProblem === ""',
+    find: "if (pod.textProblem !== undefined) return",
+    replacement: 'if (pod.textProblem === "") return',
   },
 ];

@@ -92,6 +92,8 @@ describe("a pattern that would compile to a large program", () => {
   };
   const LARGE = [
     "((?:[a-z0-9-]?){1000})",
+    // Few instructions, but only once all of it was written out.
+    "(?:(?:zone-abcdefghijkl){0}){1000}(x)",
     "((?:[a-z0-9-]?){240})",
     "(([a-z]{10}){10}){10}",
     "((a|b){500})",

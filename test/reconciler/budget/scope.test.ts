@@ -82,6 +82,16 @@ describe("the budget of a pod", () => {
     assert.equal(reasonOf([stored(elsewhere)]), "PodNotReady");
   });
 
+  it("so does one that names a terminating pod whose labels are too long to be kept, wherever there is a budget", () => {
+    const going = { ...pod, health: goneHealth(pod.health, undefined), labels: {}, textProblem: "too long" };
+    const reasonOf = (budgets: readonly StoredBudget[]): string => {
+      const found = findBudget(going, budgets, { unpinned: true });
+      return "reason" in found ? found.reason : "none";
+    };
+    assert.equal(reasonOf([stored()]), "PodTerminating");
+    assert.equal(reasonOf([]), "PodNotReady");
+  });
+
   it("a disruption with another UID passes: it cannot take effect", () => {
     const found = findBudget(pod, [stored()], { uid: "of the one before" });
     assert.ok("reason" in found);

@@ -113,8 +113,14 @@ describe("a run that another waits for", () => {
     await pass(60_000);
     assert.ok(longestGap() <= REST_MS + 1000, JSON.stringify(ticks));
     assert.deepEqual([one.over, one.messages.filter((message) => message === "holding the lease").length], [false, 2]);
-    one.stop.abort();
+    // It hears of the next run at once, though it has had the Lease before.
+    const askedAt = stage.time.now();
+    const next = start("next");
+    await until(() => ticksOf("next").length > 0);
+    assert.ok((ticksOf("next")[0]?.at ?? Infinity) - askedAt <= 1000);
     await until(() => one.over);
+    next.stop.abort();
+    await until(() => next.over);
   });
 
   it("goes on after a call of the function that ticks once, which has its tick soon", async () => {

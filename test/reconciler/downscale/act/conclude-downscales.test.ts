@@ -183,10 +183,11 @@ describe("concluding pending downscales", () => {
     assert.equal(on.leaseMetadata()?.labels?.["zonewise/downscale"], "pending");
   });
 
-  it("logs that it may not list Leases, and continues", async (t) => {
+  it("logs that it may not list Leases, and continues as if a downscale were pending", async (t) => {
     const on = await set(t);
     on.emulator.faults.inject({ verb: "list", resource: "leases.coordination.k8s.io", effect: { kind: "error" } });
     await on.conclude();
+    assert.equal(on.left.isPending, true);
     assert.partialDeepStrictEqual(on.entries, [
       { level: "warn", msg: "the Leases of pending downscales could not be listed" },
     ]);

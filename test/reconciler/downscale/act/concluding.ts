@@ -46,12 +46,15 @@ export async function set(
       return send(method, url, request);
     },
   };
+  /** What the last call told. */
+  const left = { isPending: false };
   const conclude = createConcluder({ log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
   return {
     ...stage,
     notified,
     events,
     entries,
+    left,
     pass: (ms: number) => void (later += ms),
     /** Concludes once; resolves with the API calls. */
     async conclude(
@@ -62,7 +65,7 @@ export async function set(
       stage.calls.length = 0;
       const recorder = { emitEvents: (drafts: readonly Draft[]) => void events.push(...drafts) };
       const fence = { write: () => ({}) };
-      await conclude({ cluster, clock, fence, stop }, { namespaces, recorder, isLeftOut });
+      left.isPending = await conclude({ cluster, clock, fence, stop }, { namespaces, recorder, isLeftOut });
       return [...stage.calls];
     },
     note(pending: PendingDownscales, spec: object = { holderIdentity: "" }, name = LEASE): void {

@@ -7,6 +7,7 @@ import { readIdentity } from "../../../../reconciler/model/identity.ts";
 import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";
 import {
   createPolicy,
+  label,
   NAMESPACE,
   NODES,
   type NodeStage,
@@ -157,6 +158,25 @@ describe("what people and Prometheus see", () => {
     setNode("True", {});
     for (let i = 0; i < 3; i++) await on.tick();
     assert.deepEqual(active(), ["node-2"]);
+  });
+
+  it("leaves nothing of ours on an active Node that loses its label and its shadow", async (t) => {
+    const on = await setUp(t, { enabled: true, features: { protectFromScaleDown: true } });
+    const marks = (): string[] =>
+      Object.keys(on.emulator.store.get("nodes", undefined, "node-1")?.metadata.annotations ?? {}).filter((key) =>
+        /zonewise|scale-down|do-not-disrupt/.test(key),
+      );
+    for (let i = 0; i < 3; i++) await on.tick();
+    assert.notDeepEqual(marks(), []);
+    label(on, "node-1", null);
+    on.emulator.store.remove(SHADOWS, NAMESPACE, "brs-node-1");
+    for (let i = 0; i < 5; i++) {
+      on.restart();
+      await on.tick();
+      await on.time.advance(60_000);
+    }
+    assert.ok(!statusOf(on).active.some(({ node }) => node === "node-1"));
+    assert.deepEqual(marks(), []);
   });
 
   it("leaves nothing of ours on a Node after its update, which only the original's label has selected", async (t) => {

@@ -52,6 +52,16 @@ describe("cancelling the preparation of pods that stay", () => {
     assert.equal(await notify(3), 3);
   });
 
+  it("calls each of many pods once a round, though they confirm while others are called", async () => {
+    const { notifier, sent, time } = stage();
+    for (let round = 0; round < 2; round++) {
+      await notifier.cancelPreparation(zone(), pods(40));
+      await notifier.idle();
+      assert.equal(sent.splice(0).length, 40);
+      time.now += 30_000;
+    }
+  });
+
   it("continues in parallel with the tick, and ends before fewer pods are notified: some are to be removed now", async () => {
     const { notifier, sent } = stage(never);
     await notifier.cancelPreparation(zone(), pods(3));
