@@ -4,40 +4,38 @@
  */
 import type { LeaseOptions, LeaseTools } from "./lease-succession.ts";
 import { type Lease, leases } from "./resources.ts";
-
-/** Milliseconds until a watch that has ended, or has failed, is opened again. */
-const REOPEN_MS = 1000;
-const REOPEN_FAILED_MS = 5000;
+import { keepOpen } from "./watch.ts";
 
 export interface LeaseWatch {
   /** False until the watch tells of its first object, and after it has ended. */
   readonly isOpen: () => boolean;
   /** Receives the Lease of each event from now on, in place of the function before. */
   readonly listen: (onLease: (lease: Lease) => void) => void;
+  readonly end: () => void;
 }
 
-/** Watches until `signal` fires. Without a version, a watch first tells of the Lease as it is: a cut loses nothing. */
-export function watchLease({ cluster, clock }: LeaseTools, options: LeaseOptions, signal: AbortSignal): LeaseWatch {
-  const { namespace, name } = options;
+/** Watches until its end. Without a version, a watch first tells of the Lease as it is: a cut loses nothing. */
+export function watchLease({ cluster, clock }: LeaseTools, { namespace, name }: LeaseOptions): LeaseWatch {
+  const over = new AbortController();
+  const { signal } = over;
+  const query = { namespace, fieldSelector: `metadata.name=${name}`, resourceVersion: "" };
   let isOpen = false;
   let tell = (_lease: Lease): void => {};
 
-  async function follow(): Promise<void> {
-    while (!signal.aborted) {
-      const query = { namespace, fieldSelector: `metadata.name=${name}`, resourceVersion: "" };
-      const onObject = (_type: string, lease: Lease): void => {
-        isOpen = true;
-        tell(lease);
-      };
-      const hasFailed = await cluster.watch(leases, query, { onHint: () => {}, onObject, signal }).then(
-        () => false,
-        () => true,
-      );
-      isOpen = false;
-      await clock.sleep(hasFailed ? REOPEN_FAILED_MS : REOPEN_MS, signal);
-    }
-  }
+  const onObject = (_type: string, lease: Lease): void => {
+    isOpen = true;
+    tell(lease);
+  };
 
-  void follow();
-  return { isOpen: () => isOpen, listen: (onLease) => void (tell = onLease) };
+  void keepOpen(() => cluster.watch(leases, query, { onHint: () => {}, onObject, signal }), {
+    clock,
+    signal,
+    onCut: () => void (isOpen = false),
+  });
+  return {
+    isOpen: () => isOpen,
+    listen: (onLease) => void (tell = onLease),
+    // With a reason, as Node.js would otherwise create an error.
+    end: () => over.abort("over"),
+  };
 }

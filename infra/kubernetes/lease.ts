@@ -3,7 +3,7 @@
  *
  *   free --create/take--> held --renew every 1/3--> held --release--> free
  *                          held --seen without a renewal for its duration (lease-succession.ts)--> may be taken
- *                          held --another announces that it waits: the watch tells it, or the next renewal conflicts--> held, and awaited
+ *                          held --another announces that it waits; the watch or the next renewal's conflict tells it--> held, awaited
  *
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
  *
@@ -61,40 +61,33 @@ export async function acquireLease(
   options: LeaseOptions,
   signal: AbortSignal,
 ): Promise<AcquiredLease | undefined> {
-  const over = new AbortController();
+  // It begins before the announcement, and so tells of the answer.
+  const watch = watchLease(tools, options);
   let held: AcquiredLease | undefined;
   try {
-    held = await awaitLease(tools, options, { signal, over });
+    held = await awaitLease(tools, options, { signal, watch });
     return held;
   } finally {
-    if (!held) over.abort("over");
+    if (!held) watch.end();
   }
-}
-
-interface Waiting {
-  readonly signal: AbortSignal;
-  /** Ends the watch. */
-  readonly over: AbortController;
 }
 
 async function awaitLease(
   tools: LeaseTools,
   options: LeaseOptions,
-  { signal, over }: Waiting,
+  { signal, watch }: { readonly signal: AbortSignal; readonly watch: LeaseWatch },
 ): Promise<AcquiredLease | undefined> {
   const { cluster, clock } = tools;
   const { durationMs, announces = false } = options;
   const countUnchanged = observeRenewals(clock);
   const announce = createAnnouncer(tools, options, signal);
-  // It begins before the announcement, and so tells of the answer.
-  const watch = watchLease(tools, options, over.signal);
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
     const changed = new AbortController();
     watch.listen((lease) => renewalOf(lease) !== renewalOf(found) && changed.abort("changed"));
     const freeInMs = untilFree(found, { ...options, unchangedMs: countUnchanged(found) });
     if (freeInMs <= 0) {
-      const held = await takeLease(tools, options, { found, watch, over }).catch(lostRace);
+      const held = await takeLease(tools, options, { found, watch }).catch(lostRace);
       if (held) return held;
     } else if (announces) await announce(found);
     const pollMs = Math.min(watch.isOpen() ? WATCHED_POLL_MS : POLL_MS, durationMs / 5);
@@ -106,14 +99,13 @@ async function awaitLease(
 interface Taking {
   readonly found: Lease | undefined;
   readonly watch: LeaseWatch;
-  readonly over: AbortController;
 }
 
 /** Writes our name into the Lease and keeps renewing it. */
 async function takeLease(
   { cluster, clock }: LeaseTools,
   options: LeaseOptions,
-  { found, watch, over: watching }: Taking,
+  { found, watch }: Taking,
 ): Promise<AcquiredLease> {
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
@@ -127,7 +119,7 @@ async function takeLease(
   const awaited = new AbortController();
   /** Also ends writes that still wait for a token of the rate limit as the Lease is released. */
   const over = firstOfSignals(lost.signal, ended.signal);
-  over.addEventListener("abort", () => watching.abort("over"), { once: true });
+  over.addEventListener("abort", watch.end, { once: true });
 
   /** The Lease as we last saw it: its version is the precondition of each write. */
   let stored = found;

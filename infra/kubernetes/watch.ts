@@ -1,6 +1,7 @@
 /** Watches: a stream of JSON lines, each an event, used as a hint. */
 import type { IncomingMessage } from "node:http";
 import { errorOfCall, errorOfStatus, isStatus } from "./api-error.ts";
+import type { Clock } from "../clock.ts";
 import { startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
 import { type ApiCall, openAnswer, type Wiring } from "./request.ts";
@@ -89,5 +90,30 @@ function parseEvent(line: string): WireEvent {
     return JSON.parse(line) as WireEvent;
   } catch (cause) {
     throw new RolloutError("ServerError", `a line of the watch is not JSON: ${line.slice(0, 100)}`, { cause });
+  }
+}
+
+/** Milliseconds until a watch that has ended, or has failed, is opened again. */
+const REOPEN_MS = 1000;
+export const REOPEN_FAILED_MS = 5000;
+
+interface KeptOpen {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Called whenever it has ended or failed. */
+  readonly onCut: () => void;
+  /** Milliseconds until it is opened again after an error; 5 s unless given. */
+  readonly pauseAfter?: (error: unknown) => number;
+}
+
+/** Opens a watch again and again until `signal` fires; never rejects. */
+export async function keepOpen(
+  open: () => Promise<void>,
+  { clock, signal, onCut, pauseAfter = () => REOPEN_FAILED_MS }: KeptOpen,
+): Promise<void> {
+  while (!signal.aborted) {
+    const pauseMs = await open().then(() => REOPEN_MS, pauseAfter);
+    onCut();
+    await clock.sleep(pauseMs, signal);
   }
 }

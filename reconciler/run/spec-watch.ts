@@ -7,7 +7,7 @@ import { hasCode } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { disruptionBudgets, rolloutGates, rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
 import type { Resource } from "../../infra/kubernetes/resources.ts";
-import type { Hint } from "../../infra/kubernetes/watch.ts";
+import { type Hint, keepOpen, REOPEN_FAILED_MS } from "../../infra/kubernetes/watch.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 
 interface SpecWatchOptions {
@@ -23,21 +23,21 @@ interface SpecWatchOptions {
 
 const WATCHED: readonly Resource[] = [rolloutGates, disruptionBudgets, rolloutGroups];
 
-/** Milliseconds until a watch that has ended is opened again; until one that has failed is; and one that is refused. */
-const REOPEN_MS = 1000;
-const REOPEN_FAILED_MS = 5000;
+/** Milliseconds until a watch that was refused is opened again. */
 const REFUSED_MS = 60_000;
+const pauseAfter = (error: unknown): number =>
+  hasCode(error, "NotFound", "Forbidden") ? REFUSED_MS : REOPEN_FAILED_MS;
 
 /** Watches until the signal fires. A missing definition, or a missing right to watch, is no error. */
 export function startSpecWatches(options: SpecWatchOptions): void {
-  for (const resource of WATCHED) for (const namespace of options.namespaces) void follow(resource, namespace, options);
+  for (const resource of WATCHED) for (const namespace of options.namespaces) watchSpecs(resource, namespace, options);
 }
 
-async function follow(
+function watchSpecs(
   resource: Resource,
   namespace: string,
   { cluster, clock, signal, wake, since }: SpecWatchOptions,
-): Promise<void> {
+): void {
   const isNews = createNews(since, resource);
   /** What was changed or deleted before it was open again is not told. */
   let wasCut = false;
@@ -45,16 +45,14 @@ async function follow(
     if (isNews(hint) || wasCut) wake();
     wasCut = false;
   };
-  while (!signal.aborted) {
-    // Without a version, the watch first tells of all objects: what has changed while it was cut shows then.
-    const query = { ...(namespace && { namespace }), resourceVersion: "" };
-    const pauseMs = await cluster.watch(resource, query, { onHint, signal }).then(
-      () => REOPEN_MS,
-      (error: unknown) => (hasCode(error, "NotFound", "Forbidden") ? REFUSED_MS : REOPEN_FAILED_MS),
-    );
-    wasCut = true;
-    await clock.sleep(pauseMs, signal);
-  }
+  // Without a version, the watch first tells of all objects: what has changed while it was cut shows then.
+  const query = { ...(namespace && { namespace }), resourceVersion: "" };
+  void keepOpen(() => cluster.watch(resource, query, { onHint, signal }), {
+    clock,
+    signal,
+    onCut: () => void (wasCut = true),
+    pauseAfter,
+  });
 }
 
 /**
