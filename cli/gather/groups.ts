@@ -36,30 +36,20 @@ export async function gatherGroupStates(source: Source, namespace: string): Prom
   return living.toSorted((a, b) => (groupKey(a) < groupKey(b) ? -1 : 1));
 }
 
-/** Groups without a StatefulSet: a record tells of them, or only their pods. Those that `living` has are left out. */
+/** Groups that only pods name: no StatefulSet has their label. Those that `living` has are left out. */
 export async function gatherLostGroups(
   source: Source,
   namespace: string,
-  living: readonly Pick<GroupState, "namespace" | "group">[],
+  living: readonly NamedGroup[],
 ): Promise<GroupState[]> {
-  const recorded = (await readRecorded(source, namespace)) ?? new Map<string, RolloutGroup>();
   const named = await listGroupsOfPods(source, namespace, living);
-  const found = new Map(
-    [...[...recorded.values()].map(groupOf), ...named].map((one) => [keyOf(one.namespace, one.group), one]),
-  );
-  for (const one of living) found.delete(keyOf(one.namespace, one.group));
-  return [...found].map(([key, one]) => ({ ...one, zones: [], ...describe(recorded.get(key)) }));
+  const lost = new Map(named.map((one) => [groupKey(one), one]));
+  for (const one of living) lost.delete(groupKey(one));
+  // Once the last StatefulSet is gone, the reconciler removes the record.
+  return [...lost.values()].map((one) => ({ ...one, zones: [], status: undefined, generation: 0 }));
 }
 
-interface NamedGroup {
-  readonly namespace: string;
-  readonly group: string;
-}
-
-const groupOf = ({ metadata, status }: RolloutGroup): NamedGroup => ({
-  namespace: metadata.namespace ?? "",
-  group: (status as Partial<RolloutGroupStatus> | undefined)?.group ?? metadata.name ?? "",
-});
+type NamedGroup = Pick<GroupState, "namespace" | "group">;
 
 /** Names that a selector leaves out: more would make its URL too long. */
 const MOST_LEFT_OUT = 100;
@@ -68,7 +58,7 @@ const MOST_LEFT_OUT = 100;
 async function listGroupsOfPods(
   { cluster }: Source,
   namespace: string,
-  living: readonly Pick<GroupState, "namespace" | "group">[],
+  living: readonly NamedGroup[],
 ): Promise<readonly NamedGroup[]> {
   const names = [...new Set(living.map(({ group }) => group))];
   const isShort = namespace !== "" && names.length > 0 && names.length <= MOST_LEFT_OUT;
