@@ -35,23 +35,20 @@ export async function followCertificate(
   { files, everyMs, clock, log, signal }: Following,
   onPair: (pair: KeyPair) => void,
 ): Promise<void> {
-  /** The pair that was checked last: to check one costs more than all else that a server at rest does. */
-  let checked = "";
+  let used = "";
   let complaint = "";
   while (!signal.aborted) {
     try {
-      const pair = await readPair(files).catch((error: unknown) => {
-        checked = "";
-        throw error;
-      });
+      const pair = await readPair(files);
       const text = pair.cert + pair.key;
-      if (text !== checked) {
-        checked = text;
+      // Only a new pair is checked: that costs more than all else that a server at rest does.
+      if (text !== used) {
         const { validTo: validUntil } = checkPair(pair);
         onPair(pair);
         log.info("certificate loaded", { ...files, validUntil });
-        complaint = "";
+        used = text;
       }
+      complaint = "";
     } catch (error) {
       const problem = messageOf(error);
       if (problem !== complaint) log.warn("certificate cannot be used", { ...files, problem });

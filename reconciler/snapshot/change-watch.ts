@@ -55,13 +55,12 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
       if (hint.type !== "BOOKMARK" && matters?.(hint) !== false) wake();
     };
     streaming.add(key);
-    let failure: unknown;
-    await cluster.watch(resource, { ...query, resourceVersion }, { onHint, signal }).catch((error: unknown) => {
-      streaming.delete(key);
-      failure = error;
-      return clock.sleep(pauseMs, signal);
-    });
+    const failure = await cluster.watch(resource, { ...query, resourceVersion }, { onHint, signal }).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     streaming.delete(key);
+    if (failure !== undefined) await clock.sleep(pauseMs, signal);
     running.delete(key);
     if (!signal.aborted) onEnd?.(failure);
   }

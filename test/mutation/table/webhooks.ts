@@ -84,8 +84,8 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a new certificate is served without a restart",
     file: "functions/http/certificate.ts",
-    find: "if (text !== checked) {",
-    replacement: `if (checked === "") {`,
+    find: "if (text !== used) {",
+    replacement: `if (used === "") {`,
     tests: ["test/functions/serve.e2e.test.ts"],
   },
   {
