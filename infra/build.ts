@@ -104,7 +104,7 @@ const showImports: Plugin = {
 };
 
 /** The options of all bundles, except their entries and plugins. */
-export const BUNDLE = {
+const BUNDLE = {
   bundle: true,
   platform: "node",
   target: "node24",

@@ -66,7 +66,7 @@ interface LivingFirstOptions<Target extends PodTarget> extends Omit<
   readonly targets: PodTargets<Target>;
   /** Calls the pods that were silent; `http` unless given. */
   readonly silentHttp?: PodHttp;
-  /** True for a pod that has confirmed before: it is called after the others. */
+  /** True for a pod that had confirmed before this call: it is called after the others. Answers must not change it. */
   readonly hasConfirmed?: (target: Target) => boolean;
   readonly random?: () => number;
 }

@@ -1,7 +1,7 @@
 /** Limits concurrency: over all callers (slots), and over the items of a list (visitEach), first come first served. */
 import { cancelled } from "./deadline.ts";
 
-export interface Slots {
+interface Slots {
   /**
    * Waits for a free slot; dispose of the result to free it. Callers with different keys take turns; callers with the
    * same key are served in order of arrival. Rejects with `Cancelled` once `signal` fires.

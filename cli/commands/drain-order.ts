@@ -6,7 +6,7 @@ import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { isReady } from "../../reconciler/model/health.ts";
 import { readPod, type Pod } from "../../reconciler/model/pod.ts";
-import { type ZoneWithPods } from "../../reconciler/model/zone.ts";
+import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { isAllowed, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { World } from "../../reconciler/plan/world.ts";

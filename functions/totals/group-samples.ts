@@ -29,7 +29,7 @@ export interface PhaseRecord {
 }
 
 /** PhasedRollouts with a series; further ones have none. */
-export const MAX_PHASED = 1000;
+const MAX_PHASED = 1000;
 
 export function samplePhases(rollouts: readonly PhaseRecord[]): readonly [metric: string, samples: readonly Sample[]] {
   const known = rollouts.filter(({ phase }) => phase !== "").slice(0, MAX_PHASED);
@@ -46,7 +46,7 @@ export interface ProtectionRecord {
 }
 
 /** Disruption budgets with a series; further ones have none. */
-export const MAX_BUDGETS = 1000;
+const MAX_BUDGETS = 1000;
 
 export function sampleProtections(
   budgets: readonly ProtectionRecord[],

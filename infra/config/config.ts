@@ -51,7 +51,7 @@ export interface WebhookSettings {
   readonly address: string | undefined;
 }
 
-export interface NodeUpdateConfiguration {
+interface NodeUpdateConfiguration {
   readonly enabled: boolean;
   readonly namespace: string;
   /** `maxConcurrent` of the policy that is created if there is none; `cron` is its window. */

@@ -54,10 +54,10 @@ export interface Metrics {
 }
 
 /** Upper bound of the series of a metric with label values that users choose. */
-export const MAX_SERIES = 200;
+const MAX_SERIES = 200;
 /** Rollout groups with their own series; further groups share one series for counters and have no gauges. */
 export const MAX_GROUPS = 1000;
-export const MAX_WEBHOOKS = 100;
+const MAX_WEBHOOKS = 100;
 
 const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.has(value) ? value : OTHER);
 
@@ -285,7 +285,7 @@ const MAX_VALUE_LENGTH = 200;
  * Returns the label set to record: the first `most` sets unchanged; for any further set, and for one with a value of
  * more than 200 characters, every label is `other`. So a metric has at most `most + 1` series.
  */
-export function limitSeries(
+function limitSeries(
   most: number,
 ): <Labels extends Readonly<Record<string, string>>>(labels: Labels) => Readonly<Record<keyof Labels, string>> {
   const known = new Set<string>();

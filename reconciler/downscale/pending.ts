@@ -230,7 +230,7 @@ export function refuseFurther(
 }
 
 /** The record that remains of a cancelled downscale until the next turn of its zone; it does not block other zones. */
-export function cooldownOf(pending: PendingDownscale, zone: Current, now: number): PendingDownscale | undefined {
+function cooldownOf(pending: PendingDownscale, zone: Current, now: number): PendingDownscale | undefined {
   const turn = turnOf(pending, zone, now);
   const { prepared: _, ...others } = pending;
   return turn && { ...others, since: turn.since, refused: true };

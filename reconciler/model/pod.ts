@@ -1,11 +1,11 @@
 /** A pod as the rules see it. */
-import { type ObjectMeta, type PodObject, type PodStatus } from "../../infra/kubernetes/resources.ts";
+import type { ObjectMeta, PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "./annotations.ts";
 import { lengthOf, MAX_TEXT, pickOurs } from "./bounded-labels.ts";
 import { readIdentity } from "./identity.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { type PodHealth, readHealth, startedWithinMs } from "./health.ts";
-import { type Labels } from "./label-selector.ts";
+import type { Labels } from "./label-selector.ts";
 import { ownerNameOf } from "./order.ts";
 
 export interface Pod {

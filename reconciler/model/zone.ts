@@ -1,7 +1,7 @@
 /** A zone: one StatefulSet of a rollout group, as the rules see it. */
 import { createHash } from "node:crypto";
 import { cut } from "../../infra/cut.ts";
-import { type ObjectMeta, type StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { ObjectMeta, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import {
   ANNOTATIONS,
   boundValues,

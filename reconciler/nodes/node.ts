@@ -1,7 +1,7 @@
 /** A node and its shadow, as the rules see them. */
 import * as z from "zod/mini";
 import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
-import { type Node } from "../../infra/kubernetes/resources.ts";
+import type { Node } from "../../infra/kubernetes/resources.ts";
 import { readIdentity } from "../model/identity.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import {

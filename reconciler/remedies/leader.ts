@@ -13,7 +13,7 @@ import { either, how, kubectl } from "../model/remedy.ts";
 const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 /** The group that a mistyped label of a zone means, by the zone's UID. */
-export type MeantGroups = ReadonlyMap<string, string>;
+type MeantGroups = ReadonlyMap<string, string>;
 
 /**
  * A zone that is alone in its group, beside a group of nearly the same name that more speaks for. `all` are the

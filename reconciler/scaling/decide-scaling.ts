@@ -139,7 +139,7 @@ const decideTurn = firstOf([notifyStaying, delayReadable, prepareLeaving, delayO
  * The opinion on a zone that mirrors and has no leader; undefined for any other zone, if nothing is to change, or if
  * the reference has just changed.
  */
-export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep | Unread | undefined {
+function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep | Unread | undefined {
   const { leader, mirror } = zone.scaling;
   if (!mirror || leader !== undefined) return undefined;
   const facts = zoneFactsOf(snapshot, zone);

@@ -1,5 +1,5 @@
 /** How a person acts on the world: what all actions are made of. */
-import { type Draft } from "../emulator/objects.ts";
+import type { Draft } from "../emulator/objects.ts";
 import type { Sent } from "../emulator/in-process.ts";
 import type { KubeObject } from "../emulator/store.ts";
 import type { Draw } from "./draw.ts";

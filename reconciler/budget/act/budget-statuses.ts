@@ -5,7 +5,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
-import { type Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { readIdentity } from "../../model/identity.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";

@@ -26,7 +26,7 @@ interface Source {
 }
 
 /** Requests that a webhook may be registered for. */
-export interface Requests {
+interface Requests {
   /** The paths at which our functions judge them. */
   readonly paths: readonly string[];
   readonly operation: "CREATE" | "DELETE";

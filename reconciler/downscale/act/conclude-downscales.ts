@@ -55,8 +55,8 @@ interface PendingScope {
 }
 
 /**
- * Concludes downscales for 5 s at most; resolves with true while some are left. Never rejects. It must end before zones are read: otherwise the tick could miss
- * a time that moves from the Lease to a StatefulSet.
+ * Concludes downscales for 5 s at most; resolves with true while some are left. Never rejects. It must end before zones are
+ * read: otherwise the tick could miss a time that moves from the Lease to a StatefulSet.
  */
 export type ConcludeDownscales = (context: Context, scope: PendingScope) => Promise<boolean>;
 
@@ -236,7 +236,7 @@ interface ConcludeOptions {
 }
 
 /** A downscale that can be concluded, and its current StatefulSet. */
-export interface Due {
+interface Due {
   readonly zone: StatefulSet | undefined;
   readonly pending: PendingDownscale;
   readonly conclusion: Conclusion;

@@ -7,7 +7,7 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../../../infra/clock.ts";
-import { type Call, type Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { readIdentity } from "../../model/identity.ts";
 import { isSuperseded } from "../../../infra/errors.ts";
 import {
@@ -19,7 +19,7 @@ import {
   type LeaseRef,
   writeLease,
 } from "../../../infra/kubernetes/lease-object.ts";
-import { type Lease } from "../../../infra/kubernetes/resources.ts";
+import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import type { DownscaleRefusal } from "../decide-admission.ts";
 import { listSome } from "../../../infra/cut.ts";

@@ -44,7 +44,7 @@ export async function takeRolloutStep(
 }
 
 /** The group that a decision was made about. */
-export interface Judged {
+interface Judged {
   readonly zones: readonly Zone[];
   readonly orphans?: GroupSnapshot["orphans"];
   /** A time before the pods were listed, by `clock.monotonic`. */
@@ -84,7 +84,7 @@ interface Batch extends Pick<Judged, "gatheredAt"> {
  * A pod that the budget denies does not block the other pods (§1.5.8). Throws only if no pod was deleted: `Conflict` if
  * the zone or the pod has changed since the decision, `Cancelled`, `LeaseLost`, or the error of the API server.
  */
-export async function deletePods(
+async function deletePods(
   decision: DeletePods,
   { zones: judged, orphans = [], gatheredAt }: Judged,
   actor: DisruptionContext,

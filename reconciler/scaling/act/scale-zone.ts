@@ -176,7 +176,7 @@ async function restoreLastDownscale(zone: Zone, written: StatefulSet, scaler: Sc
  * otherwise they are read last, as one may be added at any time. Throws `Conflict` if the zone or its leader has changed
  * since it was read, or the error of the API server.
  */
-export async function whyNotShrink(
+async function whyNotShrink(
   { zone, replicas }: ScaleZone,
   scaler: Scaler,
   pending?: PendingDownscales,

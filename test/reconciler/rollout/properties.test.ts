@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { least, runs } from "../../runs.ts";
-import { type Pod } from "../../emulator/controllers/objects.ts";
+import type { Pod } from "../../emulator/controllers/objects.ts";
 import { isCurrent, type SmallCluster } from "../small-cluster.ts";
 import { calmDown, carryOut, createWorld, happen, HAPPENINGS, isPaused, lags, observe } from "./world.ts";
 
