@@ -12,15 +12,10 @@ export interface Mutation {
 
 type Change = Pick<Mutation, "find" | "replacement">;
 
-/** Where the text is that is to be changed; undefined unless it occurs exactly once. */
-export function locate(text: string, { find }: Pick<Change, "find">): RegExpExecArray | undefined {
+/** The mutated text; undefined unless `find` occurs exactly once. */
+export function mutate(text: string, { find, replacement }: Change): string | undefined {
   const parts = find.split(/\s+/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
   const [found, another] = text.matchAll(new RegExp(parts.join(String.raw`\s+`), "g"));
-  return another ? undefined : found;
-}
-
-/** The mutated text; undefined unless `find` occurs exactly once. */
-export function mutate(text: string, change: Change): string | undefined {
-  const found = locate(text, change);
-  return found && text.slice(0, found.index) + change.replacement + text.slice(found.index + found[0].length);
+  if (!found || another) return undefined;
+  return text.slice(0, found.index) + replacement + text.slice(found.index + found[0].length);
 }

@@ -1,59 +1,72 @@
-/** What became of a planted bug. */
-export interface Planted {
-  readonly result: "found" | "not found" | "out of reach";
-  /** Of `found` the median number of seeds until it was found again, otherwise the number that was played. */
-  readonly seeds: number;
-  /** The first violation, in words; of others what one must know of them. */
-  readonly what?: string | undefined;
+/**
+ * `npm run simulate:planted`: plants each bug of the mutation table, plays histories with it, and prints the first
+ * violation that an oracle finds.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { parseArgs } from "node:util";
+import { MUTATIONS } from "../mutation/table.ts";
+import { readOrExit, requireWhole } from "./options.ts";
+
+const USAGE = `npm run simulate:planted -- [words] [options]: plants bugs, and prints which an oracle finds. The bugs
+are those of the mutation table whose sentence and file have all the words.
+
+  --seeds N       how many histories are played with a bug, at most; 20 by default
+  --from S        the first of these seeds, 0 by default
+  --every N       only each Nth bug
+  --rest SECONDS  for which a settled world is watched, 30 by default
+  --help
+`;
+const OPTIONS = {
+  seeds: { type: "string", default: "20" },
+  from: { type: "string", default: "0" },
+  every: { type: "string", default: "1" },
+  rest: { type: "string", default: "30" },
+  help: { type: "boolean", default: false },
+} as const;
+
+const options = readOrExit(() => {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
+  requireWhole(values, ["seeds", "from", "every", "rest"]);
+  return { ...values, words: positionals };
+}, USAGE);
+/** Milliseconds for all histories of a bug, on a machine that others use as well: one that does not end is found. */
+const ROW_MS = 3_600_000;
+const chosen = MUTATIONS.filter(({ breaks, file }) =>
+  options.words.every((word) => `${breaks} ${file}`.includes(word)),
+).filter((_, i) => i % Number(options.every) === 0);
+if (chosen.length === 0) {
+  console.error(`no bug has all of these words: ${options.words.join(" ")}`);
+  process.exit(2);
+}
+const [plant = "", simulate = ""] = ["plant.ts", "simulate.ts"].map((name) => join(import.meta.dirname, name));
+const { seeds, from, rest } = options;
+const args = ["--import", plant, simulate, "--seeds", seeds, "--from", from, "--rest", rest, "--finds", "1"];
+
+/** What shows the bug: the first violation, or how it keeps a history from its end. */
+async function play(breaks: string): Promise<string | undefined> {
+  const child = spawn(process.execPath, args, {
+    // Half of the start goes into reading what no bug changes.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), "zonewise-planted"), ...process.env, ZONEWISE_PLANT: breaks },
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: ROW_MS,
+    killSignal: "SIGKILL",
+  });
+  // Its output may end before it is known how the process ended.
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (child.exitCode === 0) return undefined;
+  const [, seed, violation] = /^seed (\d+): .*\n {2}(.*)$/m.exec(output) ?? [];
+  if (seed !== undefined) return `seed ${seed}: ${violation}`;
+  return child.signalCode ? "a history does not end" : errors.split("\n").find((line) => /error/i.test(line));
 }
 
-interface Played {
-  readonly output: string;
-  readonly errors: string;
-  /** False if it was ended because it took too long. */
-  readonly ended: boolean;
-  /** All that this stands for: those in which the bug would not differ go as they go without it. */
-  readonly seeds: number;
-  /** In how many of all seeds the line ran, and in how many the bug would differ. */
-  readonly ran: number;
-  readonly differed: number;
-  /** The seeds that were to be played, with the digests of their histories without the bug. */
-  readonly digests: ReadonlyMap<number, string>;
+let found = 0;
+for (const { breaks, file } of chosen) {
+  const violation = await play(breaks);
+  if (violation !== undefined) found++;
+  console.log([violation === undefined ? "not found" : "found", breaks, file, violation ?? ""].join("\t"));
 }
-
-const MAX_CHARS = 160;
-
-/** Reads what `simulate.ts` printed. */
-export function plantedOf({ output, errors, ended, seeds, ran, differed, digests }: Played): Planted {
-  if (differed === 0) return { result: "not found", seeds, what: `${ran} seeds run it, and it would differ in none` };
-  const finds = [...output.matchAll(/^seed (\d+): .*\n {2}(.*)$/gm)].map(([, seed, what = ""]) => ({
-    seed: Number(seed),
-    what,
-  }));
-  const [first] = finds;
-  if (!first) {
-    const trouble = ended ? errors.split("\n").find((line) => /error/i.test(line)) : "a history does not end";
-    if (trouble !== undefined)
-      return { result: "found", seeds: (digests.keys().next().value ?? 0) + 1, what: trouble.trim() };
-    const without = [...digests.values()];
-    const others = [...output.matchAll(/^digest (.*)$/gm)].filter(([, digest], i) => digest !== without[i]);
-    const what = `${ran} seeds run it, it would differ in ${differed}, and of ${without.length} it changes ${others.length}`;
-    return { result: "not found", seeds, what };
-  }
-  const gaps = finds.map(({ seed }, i) => seed - (finds[i - 1]?.seed ?? -1)).toSorted((a, b) => a - b);
-  const median = gaps[Math.floor((gaps.length - 1) / 2)] ?? 0;
-  return { result: "found", seeds: median, what: first.what.replaceAll("\t", " ").slice(0, MAX_CHARS) };
-}
-
-export function describePlanted({ result, seeds, what = "" }: Planted): string {
-  switch (result) {
-    case "found":
-      return `found\t${seeds}\t${what}`;
-    case "not found":
-      return `not found\t${seeds}\t${what}`;
-    case "out of reach":
-      return `out of reach\t${seeds}\t${what || "no seed runs this line"}`;
-    default:
-      return result satisfies never;
-  }
-}
+console.log(`${found} of ${chosen.length} planted bugs were found, each in at most ${seeds} histories`);

@@ -55,3 +55,15 @@ describe("npm run simulate", () => {
       assert.match(stderr, what);
     });
 });
+
+describe("npm run simulate:planted", () => {
+  const planted = (...args: readonly string[]) =>
+    spawnSync(process.execPath, [join(import.meta.dirname, "planted.ts"), ...args], { encoding: "utf8" });
+
+  it("says which violation shows a bug", () => {
+    const { stdout } = planted("UID", "judged", "deletion", "--from", "16", "--seeds", "1", "--rest", "0");
+    assert.match(stdout, /^found\ta deletion carries the UID of the judged pod\t.*\tseed 16: .* may not have judged/m);
+  });
+
+  it("refuses words that no bug has", () => assert.equal(planted("no", "such", "bug").status, 2));
+});
