@@ -3,17 +3,14 @@
  * do not compare: the ratios within one do. All processes are measured as the image starts them, bundled, with the
  * arguments of its ENTRYPOINT; only the rollout runs from source, and only on the cluster in KUBECONFIG.
  *
- *     npm run bench -- tick start                                only these
- *     npm run bench -- flags                                     sets of Node's flags of the webhook server
- *     BENCH_BEFORE=/other/dist npm run bench -- requests starts  another build beside this one, in alternating rounds
- *     ORIGINAL=/path npm run bench -- compare                    the original's server beside ours
+ *     npm run bench -- tick start              only these
+ *     ORIGINAL=/path npm run bench -- compare  the original's server beside ours
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { buildAll } from "../../infra/build.ts";
 import { benchAgent } from "./agent.ts";
-import { benchChecks } from "./checks.ts";
 import { benchCli } from "./cli.ts";
 import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
@@ -21,13 +18,10 @@ import { benchLargeObjects } from "./large-objects.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
 import { describeMachine, renderTable } from "./page.ts";
-import { benchFlags, benchRequests } from "./requests.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
 import { benchSettled } from "./settled.ts";
 import { benchStart } from "./start.ts";
-import { benchStarts } from "./starts.ts";
-import { benchStatusPage } from "./status-page.ts";
 import { benchTick } from "./tick.ts";
 import { benchWebhooks } from "./webhooks.ts";
 
@@ -37,18 +31,13 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   tick: benchTick,
   nodes: benchNodeUpdates,
   agent: benchAgent,
-  checks: benchChecks,
   settled: benchSettled,
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,
   "large-objects": benchLargeObjects,
   webhooks: benchWebhooks,
-  requests: benchRequests,
-  flags: benchFlags,
-  starts: benchStarts,
   evictions: benchEvictions,
-  "status-page": benchStatusPage,
   compare: benchCompare,
 };
 

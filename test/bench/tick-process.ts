@@ -1,21 +1,12 @@
-/**
- * The measured part of the tick benches, in a process of its own to measure its memory: ticks that do not act, or with
- * CHECKS ticks that ask Prometheus and write the results.
- */
+/** The measured part of the tick bench, in a process of its own to measure its memory: ticks that do not act. */
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../infra/clock.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
-import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
-import { createPrometheusClient } from "../../infra/prometheus/act/client.ts";
-import { createChecker } from "../../reconciler/checks/act/ask-prometheus.ts";
-import { createGates } from "../../reconciler/gates/act/tick-gates.ts";
-import { createPhasedTick } from "../../reconciler/phased/act/phased-tick.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import { createPodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../reconciler/run/tick.ts";
@@ -43,30 +34,10 @@ subscribe("http.client.response.finish", (message) =>
 );
 const received = (): number => [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 
+const TICKS = 8;
 const podHttp = createPodHttp({ timeoutMs: 5000, clock: systemClock });
 
-const { CHECKS: checks, TICKS: ticks = "8", PAUSE_MS: pauseMs = "0" } = process.env;
-const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const metrics = createMetrics();
-const prometheus = createPrometheusClient({ timeoutMs: 5000, allowedHosts: [] });
-const asking = {
-  checker: createChecker({ cluster, prometheus, clock: systemClock }),
-  gates: createGates({
-    clock: systemClock,
-    log,
-    metrics: metrics.gates,
-  }),
-};
-const phased = createPhasedTick({
-  clock: systemClock,
-  log,
-  metrics: metrics.phased,
-  mayDisrupt: async () => undefined,
-  successWhen: "NoData",
-});
-
 async function once(): Promise<number> {
-  await sleep(Number(pauseMs));
   const startedAt = performance.now();
   await tick({
     context: {
@@ -74,7 +45,6 @@ async function once(): Promise<number> {
       // Decisions of rollouts are made but not executed, so that every tick sees the same cluster.
       fence: {
         write: () => {
-          if (checks) return {};
           throw new RolloutError("LeaseLost", "a benchmark writes nothing");
         },
       },
@@ -106,8 +76,8 @@ async function once(): Promise<number> {
       },
     },
     report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
-    checking: checks ? asking : noChecks,
-    phased: checks ? phased : noPhases,
+    checking: noChecks,
+    phased: noPhases,
   });
   return performance.now() - startedAt;
 }
@@ -117,6 +87,6 @@ calls = 0;
 const before = received();
 const times = [await once()];
 const perTick = { calls, bytes: received() - before };
-for (let i = 0; i < Number(ticks); i++) times.push(await once());
+for (let i = 0; i < TICKS; i++) times.push(await once());
 const figures: TickFigures = { ...perTick, firstMs, ms: median(times), peakMb: readPeakMb() };
 process.stdout.write(JSON.stringify(figures), () => process.exit());

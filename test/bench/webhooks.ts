@@ -1,4 +1,4 @@
-/** Measures the shipped webhook server: start-up time, memory and throughput. What one request costs: `requests.ts`. */
+/** Measures the shipped webhook server: start-up time, memory and throughput. */
 import { join } from "node:path";
 import { readResidentMb } from "./peak.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
