@@ -109,7 +109,7 @@ export async function deployFunctions(store: Store, namespace: string): Promise<
 
 /**
  * The embedded cluster has no admission policies, so the no-downscale webhook judges whole StatefulSets, too, as the
- * component `webhooks/before-1.30` registers it.
+ * original registers it.
  */
 async function readConfiguration(name: string, namespace: string, port: number): Promise<Draft> {
   const text = await readFile(join(MANIFESTS, `webhooks/${name}.yaml`), "utf8");

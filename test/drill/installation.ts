@@ -73,7 +73,7 @@ export async function openInstallation(t: TestContext, { reconciles = true } = {
     world.stop();
     restore();
   });
-  // The embedded cluster has no admission policies: the webhook judges whole objects, as before Kubernetes 1.30.
+  // The embedded cluster has no admission policies: the webhook judges whole objects, as the original registers it.
   changeHook(store, NO_DOWNSCALE, (hook) => ({
     ...hook,
     rules: [{ ...(hook["rules"] as object[])[0], resources: ["statefulsets", "statefulsets/scale"] }],

@@ -207,10 +207,10 @@ export const INSTALLATION: readonly Check[] = [
   }),
   row({
     check: "version",
-    level: "warning",
+    level: "error",
     when: ({ isOld }) => (isOld ? ["apiserver"] : []),
     object: (name) => name,
-    message: () => "it has no ValidatingAdmissionPolicy of v1: it is older than Kubernetes 1.30",
-    fix: () => "older clusters: docs/start/install.md",
+    message: () => "it is older than Kubernetes 1.30: it has no ValidatingAdmissionPolicy",
+    fix: () => "upgrade the cluster first",
   }),
 ];

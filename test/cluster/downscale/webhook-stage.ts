@@ -17,14 +17,7 @@ import { freePort, listen, toLoopback } from "../../loopback.ts";
 import { applyRbac, buildKubeconfig } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
-import {
-  createManifest,
-  deleteManifest,
-  FOR_OLDER_CLUSTERS,
-  renderConfigurations,
-  renderPolicies,
-  SERVICE,
-} from "../stage/manifests.ts";
+import { createManifest, deleteManifest, renderConfigurations, renderPolicies, SERVICE } from "../stage/manifests.ts";
 import { untilPolicies } from "./policies.ts";
 import { PODS_HERE } from "../stage/pods.ts";
 import { serverVariables, startReconciler, type TestProcess } from "../stage/process.ts";
@@ -87,13 +80,11 @@ export async function openWebhookStage(
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
-  // Users may register Deployments and ReplicaSets, too.
+  // Who comes from the original may have registered whole objects, too.
   const server = { caPem, port: tlsPort };
-  const more = ["deployments", "deployments/scale", "replicasets", "replicasets/scale"];
+  const more = noDownscale === "policy" ? [] : ["statefulsets", "deployments", "replicasets"];
   const configurations = [
-    ...(noDownscale === "policy"
-      ? await renderConfigurations(namespace, ["no-downscale"], server)
-      : await renderConfigurations(namespace, ["no-downscale"], { ...server, more, rendering: FOR_OLDER_CLUSTERS })),
+    ...(await renderConfigurations(namespace, ["no-downscale"], { ...server, more })),
     ...(await renderConfigurations(namespace, ["prepare-downscale", "zpdb-validation"], server)),
     ...(noDownscale === "webhook" ? [] : await renderPolicies(namespace)),
   ];

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { readPatches } from "../migration/steps.ts";
 import { CHART, HELM, parseManifests } from "./helm.ts";
-import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering } from "../stage/manifests.ts";
+import { type Manifest, renderManifests, type Rendering } from "../stage/manifests.ts";
 
 const COMPLETE = "infra/manifests/complete";
 const NETWORK = "infra/manifests/network-policy/source.yaml";
@@ -50,7 +50,6 @@ const PATCHES = await readPatches({ RELEASE: "mimir", NAMESPACE: "cell-a-1" });
 
 const CHOICES: Readonly<Record<string, Choice>> = {
   complete: { values: {}, kustomize: [{}] },
-  "before Kubernetes 1.30": { values: {}, flags: ["--kube-version", "1.29.0"], kustomize: [FOR_OLDER_CLUSTERS] },
   "webhooks that fail open": {
     values: { webhooks: { failurePolicy: "Ignore" } },
     kustomize: [{ components: ["infra/manifests/webhooks/ignore"] }],

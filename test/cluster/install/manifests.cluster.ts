@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { connectAdmin, remove } from "../stage/client.ts";
-import { FOR_OLDER_CLUSTERS, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
+import { type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 
 const NAMESPACE = "cell-a-1";
 
@@ -101,14 +101,6 @@ describe("the manifests", () => {
       "raise-partition": "Ignore",
       "zpdb-validation": "Ignore",
     });
-  });
-
-  it("on an older cluster the webhook takes the policy's place", async () => {
-    const manifests = await renderManifests(NAMESPACE, FOR_OLDER_CLUSTERS);
-    assert.deepEqual(kindsOf(manifests, "ValidatingAdmissionPolicy"), []);
-    assert.deepEqual(kindsOf(manifests, "ValidatingAdmissionPolicyBinding"), []);
-    const hook = manifests.find(({ metadata }) => metadata.name === `no-downscale-${NAMESPACE}`);
-    assert.deepEqual(valuesOf(hook, "resources"), [["statefulsets", "statefulsets/scale"]]);
   });
 
   it("with the component, all webhooks fail open", async () => {

@@ -1,18 +1,11 @@
 /** All kustomizations that users may apply, as they may apply them. */
-import {
-  FOR_OLDER_CLUSTERS,
-  type Manifest,
-  renderManifests,
-  type Rendering,
-  WITH_STATUS_PAGE,
-} from "../stage/manifests.ts";
+import { type Manifest, renderManifests, type Rendering, WITH_STATUS_PAGE } from "../stage/manifests.ts";
 
 const COMPLETE = "infra/manifests/complete";
 
 /** By what tests call them. Knative's own kinds are among the objects, and Knative need not be there. */
 export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
   [COMPLETE, { folder: COMPLETE }],
-  [`${COMPLETE} before 1.30`, { folder: COMPLETE, ...FOR_OLDER_CLUSTERS }],
   [`${COMPLETE} failing open`, { folder: COMPLETE, components: ["infra/manifests/webhooks/ignore"] }],
   [`${COMPLETE} with the status page`, { folder: COMPLETE, ...WITH_STATUS_PAGE }],
   ["infra/manifests/reconciler", { folder: "infra/manifests/reconciler", components: ["infra/manifests/namespace"] }],

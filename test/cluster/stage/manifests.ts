@@ -124,8 +124,6 @@ const withComponent = (name: string): Rendering => ({
   },
 });
 
-/** What a user of a cluster before 1.30 changes. */
-export const FOR_OLDER_CLUSTERS = withComponent("webhooks/before-1.30");
 export const WITH_STATUS_PAGE = withComponent("status-page");
 
 /** The project's own admission policies and their bindings. */

@@ -42,5 +42,5 @@ export const DOCTOR_TEXTS: Readonly<Record<string, string>> = {
   "definition-owner":
     "somebody else's removal would delete a definition ([why](../migrate/rollout-operator.md#what-to-delete-and-what-not))",
   original: "with `--pre`: rollout-operator serves the namespace",
-  version: "with `--pre`: the cluster is older than Kubernetes 1.30",
+  version: "with `--pre`: the cluster is older than Kubernetes 1.30, the oldest that Zonewise supports",
 };

@@ -90,13 +90,13 @@ export const VALUE_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     "scalePolicies.enabled":
       "The API server itself refuses downscales through `/scale` of objects with `grafana.com/no-downscale`, as `infra/manifests/scale-policies` ([cost](../guides/scaling.md#refuse-downscales))",
     "podDeletionPolicy.enabled":
-      "The API server [refuses deletions](../guides/budgets.md#guard-deletions-too) of running pods of a group, as `infra/manifests/pod-deletion-policy`. Kubernetes 1.30 or later; not with `reconciler.allNamespaces`",
+      "The API server [refuses deletions](../guides/budgets.md#guard-deletions-too) of running pods of a group, as `infra/manifests/pod-deletion-policy`. Not with `reconciler.allNamespaces`",
     "podDeletionWebhook.enabled":
-      "[Deletions ask the budget](../guides/budgets.md#guard-deletions-too), as `infra/manifests/pod-deletion-webhook`. Kubernetes 1.30 or later; not beside `podDeletionPolicy`, nor without `webhooks.enabled`",
+      "[Deletions ask the budget](../guides/budgets.md#guard-deletions-too), as `infra/manifests/pod-deletion-webhook`. Not beside `podDeletionPolicy`, nor without `webhooks.enabled`",
     "replicasPolicy.enabled":
-      "Only the reconciler changes replicas of zones that follow others, as `infra/manifests/replicas-policy`. Kubernetes 1.30 or later; not with `reconciler.allNamespaces`",
+      "Only the reconciler changes replicas of zones that follow others, as `infra/manifests/replicas-policy`. Not with `reconciler.allNamespaces`",
     "reconcilerPolicy.enabled":
-      "The reconciler changes no pod template, label or image, as `infra/manifests/reconciler-policy`. Kubernetes 1.30 or later; not with `reconciler.allNamespaces`",
+      "The reconciler changes no pod template, label or image, as `infra/manifests/reconciler-policy`. Not with `reconciler.allNamespaces`",
     "phasedPolicy.enabled":
       "Keeps the partition of a StatefulSet of a PhasedRollout [without a call](../guides/phased-rollouts.md#what-others-write), as `infra/manifests/phased-policy`. Left out before Kubernetes 1.36, as Helm finds it: the webhook `raise-partition` does the same",
   },

@@ -1,7 +1,3 @@
-{{- define "zonewise.before130" -}}
-{{- if semverCompare "<1.30-0" .Capabilities.KubeVersion.Version }}true{{ end }}
-{{- end }}
-
 {{- /* Admission policies that change objects. */}}
 {{- define "zonewise.before136" -}}
 {{- if semverCompare "<1.36-0" .Capabilities.KubeVersion.Version }}true{{ end }}
@@ -34,11 +30,6 @@
   {{- $_ := unset $spec.template.spec "hostNetwork" }}
   {{- $_ := unset $spec.template.spec "dnsPolicy" }}
 {{- else if eq $kind "Deployment" }}
-  {{- if include "zonewise.before130" .root }}
-  {{- range $spec.template.spec.containers }}
-  {{- $_ := set .lifecycle "preStop" (dict "exec" (dict "command" (list "sleep" "5"))) }}
-  {{- end }}
-  {{- end }}
   {{- range $field := list "replicas" "minReadySeconds" "revisionHistoryLimit" }}
   {{- $_ := set $spec $field (index $values $field) }}
   {{- end }}
@@ -96,9 +87,6 @@
 {{- $_ := set . "timeoutSeconds" $values.webhooks.timeoutSeconds }}
 {{- $_ := set .clientConfig.service "name" $values.service.name }}
 {{- include "zonewise.select" (dict "values" $values "selector" .namespaceSelector) }}
-{{- if and (eq $name "noDownscale") (include "zonewise.before130" $.root) }}
-{{- $_ := set (first .rules) "resources" (list "statefulsets" "statefulsets/scale") }}
-{{- end }}
 {{- end }}
 {{- end }}
 
