@@ -45,7 +45,7 @@ import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, RequestContext } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";
 import { type Candidate, denyDownscale, describeDownscale, replicaFields } from "./find-downscale.ts";
-import type { BackgroundTasks } from "../http/background-tasks.ts";
+import type { BackgroundTasks } from "../http/rim.ts";
 
 export interface PrepareTools {
   readonly cluster: Cluster;

@@ -12,7 +12,7 @@ import { judged, NOT_NOW, verdict, VERDICTS } from "../../reconciler/budget/verd
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { Draft } from "../../reconciler/report/events.ts";
 import type { AdmissionRequest, Webhook } from "../http/webhook.ts";
-import { answerResult, denyEviction } from "./answer-result.ts";
+import { answerResult, denyEviction } from "./pod-eviction.ts";
 
 interface PodDeletionTools {
   readonly reserver: Pick<Reserver, "reserve">;

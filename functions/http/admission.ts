@@ -7,14 +7,13 @@
  *   4. the webhook, until the deadline; a fault becomes the answer of its `onFault`
  *   5. the answer in the version of the review, one log line, the metrics
  */
+import * as z from "zod";
 import type { IncomingMessage } from "node:http";
 import { unlessAborted } from "../../infra/deadline.ts";
 import { parseGoDuration } from "../../infra/duration.ts";
 import { hasCode } from "../../infra/errors.ts";
-import type { HttpRefusal } from "./body.ts";
-import type { AdmissionRequest, Answer, Webhook } from "./webhook.ts";
-import { readReview, type Review, writeReview } from "./review.ts";
 import {
+  type HttpRefusal,
   type Exchange,
   type Handler,
   type HttpAnswer,
@@ -23,7 +22,9 @@ import {
   type Rim,
   serveEndpoint,
   TIMEOUT_SHARE,
+  undecodable,
 } from "./rim.ts";
+import type { AdmissionRequest, Answer, Webhook } from "./webhook.ts";
 import type { Log, LogLevel } from "../../infra/log.ts";
 import type { WebhookMetrics } from "../../infra/metrics/metrics.ts";
 
@@ -42,12 +43,7 @@ export function routeWebhooks(webhooks: readonly Webhook[], rim: Rim): ReadonlyM
 /** Serves a webhook over HTTP. */
 export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
   const route = routeOf(webhook.paths[0] ?? "");
-  // An API server sends the same URL each time.
-  let granted = { url: "", ms: Number.POSITIVE_INFINITY };
-  const deadlineMs = (url: string): number => {
-    if (url !== granted.url) granted = { url, ms: readTimeout(url) };
-    return TIMEOUT_SHARE * Math.min(granted.ms, rim.requestTimeoutMs);
-  };
+  const deadlineMs = (url: string): number => TIMEOUT_SHARE * Math.min(readTimeout(url), rim.requestTimeoutMs);
   const answer = async (exchange: Exchange): Promise<HttpAnswer> => {
     const received = await receive(exchange.request, rim, exchange.signal);
     if (!("status" in received)) return await judge(webhook, rim, { ...exchange, ...received });
@@ -196,4 +192,116 @@ function levelOf({ allowed, message, warnings = [] }: Answer, fault: unknown): L
   if (fault !== undefined) return "error";
   if (warnings.length > 0) return "warn";
   return allowed && !message ? "debug" : "info";
+}
+
+/** An answer has the version of its request. */
+const VERSIONS: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
+
+/** Characters; the API server passes on more. */
+const MAX_MESSAGE_LENGTH = 2000;
+const MAX_WARNING_LENGTH = 400;
+
+// Go writes null for a field that is not set. Missing fields are filled in afterwards: zod notes each value that it
+// transforms in WeakMaps, which keep a review in memory until the next full garbage collection.
+const text = z.string().nullish();
+
+const REQUEST = z.object({
+  uid: z.string().min(1),
+  operation: text,
+  subResource: text,
+  namespace: text,
+  name: text,
+  dryRun: z.boolean().nullish(),
+  kind: z.object({ group: text, version: text, kind: text }).nullish(),
+  resource: z.object({ group: text, version: text, resource: text }).nullish(),
+  object: z.unknown().optional(),
+  oldObject: z.unknown().optional(),
+  userInfo: z.object({ username: text, groups: z.array(z.string()).nullish() }).nullish(),
+  options: z.object({ fieldManager: text }).nullish().catch(undefined),
+});
+
+const REVIEW = z.object({
+  apiVersion: z.unknown().optional(),
+  kind: z.unknown().optional(),
+  request: z.unknown().optional(),
+});
+
+interface Review {
+  /** The version of the request, for the answer. */
+  readonly apiVersion: string;
+  readonly request: AdmissionRequest;
+}
+
+/** The review of a parsed body, or its problem. */
+function readReview(body: unknown): Review | { readonly problem: string } {
+  const review = REVIEW.safeParse(body);
+  if (!review.success) return { problem: undecodable("it is no object") };
+  const { apiVersion, kind: found, request: sent } = review.data;
+  if (found !== "AdmissionReview" || typeof apiVersion !== "string" || !VERSIONS.has(apiVersion))
+    return { problem: `Unsupported group version kind: ${name(apiVersion)}, Kind=${name(found)}` };
+  const request = REQUEST.safeParse(sent);
+  return request.success
+    ? { apiVersion, request: readRequest(request.data) }
+    : { problem: undecodable(explain(request.error)) };
+}
+
+type Sent = z.infer<typeof REQUEST>;
+
+function readRequest(sent: Sent): AdmissionRequest {
+  const { operation, subResource, namespace, name, kind, resource, userInfo, dryRun, options, ...rest } = sent;
+  return {
+    ...rest,
+    operation: operation ?? "",
+    kind: readKind(kind),
+    resource: readResource(resource),
+    dryRun: dryRun ?? false,
+    ...(subResource && { subResource }),
+    ...(namespace && { namespace }),
+    ...(name && { name }),
+    ...(userInfo && { userInfo: readUser(userInfo) }),
+    ...(options?.fieldManager && { fieldManager: options.fieldManager }),
+  };
+}
+
+const readKind = (kind: Sent["kind"]): AdmissionRequest["kind"] => ({
+  group: kind?.group ?? "",
+  version: kind?.version ?? "",
+  kind: kind?.kind ?? "",
+});
+
+const readResource = (resource: Sent["resource"]): AdmissionRequest["resource"] => ({
+  group: resource?.group ?? "",
+  version: resource?.version ?? "",
+  resource: resource?.resource ?? "",
+});
+
+const readUser = ({ username, groups }: NonNullable<Sent["userInfo"]>): NonNullable<AdmissionRequest["userInfo"]> => ({
+  username: username ?? "",
+  ...(groups && { groups }),
+});
+
+/** The text of the AdmissionReview that carries the answer. */
+function writeReview(apiVersion: string, uid: string, { allowed, code, message, warnings, patch }: Answer): string {
+  const status = { ...(code !== undefined && { code }), ...(message && { message: cut(message, MAX_MESSAGE_LENGTH) }) };
+  return JSON.stringify({
+    kind: "AdmissionReview",
+    apiVersion,
+    response: {
+      uid,
+      allowed,
+      ...(Object.keys(status).length > 0 && { status }),
+      ...(warnings && warnings.length > 0 && { warnings: warnings.map((warning) => cut(warning, MAX_WARNING_LENGTH)) }),
+      ...(patch && { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") }),
+    },
+  });
+}
+
+const name = (value: unknown): string => (typeof value === "string" ? cut(value, 100) : typeof value);
+
+function explain({ issues }: z.ZodError): string {
+  return issues.map(({ path, message }) => `${["request", ...path].join(".")}: ${message}`).join("; ");
+}
+
+function cut(text: string, longest: number): string {
+  return text.length > longest ? `${text.slice(0, longest)}...` : text;
 }

@@ -1,7 +1,7 @@
 /** Ends servers without cutting off a request. */
 import type { Server, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
-import type { BackgroundTasks } from "./background-tasks.ts";
+import type { BackgroundTasks } from "./rim.ts";
 
 /** Longer than the API server keeps an idle connection (90 s), so that none is closed while a request is on its way. */
 const IDLE_CONNECTION_MS = 180_000;

@@ -10,7 +10,6 @@
  *
  * A configuration without a fault is no proof: only an answer is. Pure.
  */
-import { fieldsOf } from "../../infra/json.ts";
 import { listSome } from "../../infra/cut.ts";
 import type { LabelSelector } from "../model/label-selector.ts";
 import { either, how, kubectl } from "../model/remedy.ts";
@@ -25,9 +24,6 @@ export const EVICTION_PATHS: readonly string[] = [
 /** Annotation of an Eviction that only asks whether the webhook answers: it is refused, whatever the budget says. */
 export const PROBE = "zonewise/probe";
 export const PROBE_ANSWER = "the eviction webhook answers: this was a probe, and evicts nothing";
-
-export const isProbe = (eviction: unknown): boolean =>
-  fieldsOf(fieldsOf(fieldsOf(eviction)["metadata"])["annotations"])[PROBE] !== undefined;
 
 /** An entry of a webhook configuration that sends requests to a path of ours. */
 export interface Hook {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { request as open } from "node:http";
 import { test, type TestContext } from "node:test";
-import { MAX_BODY, MAX_VALUES } from "../../functions/http/body.ts";
+import { MAX_BODY, MAX_VALUES } from "../../functions/http/rim.ts";
 import { reviewText, serve } from "./http.ts";
 import { allowing, request } from "./samples.ts";
 

@@ -13,7 +13,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
 import type { Draft } from "../../reconciler/report/events.ts";
 import { type Pods, playPods, type Script, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
-import { type BackgroundTasks, createBackgroundTasks } from "../../functions/http/background-tasks.ts";
+import { type BackgroundTasks, createBackgroundTasks } from "../../functions/http/rim.ts";
 
 export const TRACKER = "tracker";
 export const A = "ingester-zone-a";

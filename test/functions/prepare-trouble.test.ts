@@ -5,7 +5,7 @@ import type { Webhook } from "../../functions/http/webhook.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { A, B, because, leftPrepared, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
 import { callWebhook, createZone, reviewOf, startPrepareDownscale } from "./stage.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/rim.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 

@@ -1,8 +1,8 @@
 /** One webhook behind the rim, over TLS. */
 import { createServer, type Server } from "node:https";
 import { serveWebhook } from "../../functions/http/admission.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
-import { createBodyReader } from "../../functions/http/body.ts";
+import { createBackgroundTasks } from "../../functions/http/rim.ts";
+import { createBodyReader } from "../../functions/http/rim.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";

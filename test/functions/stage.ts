@@ -7,7 +7,7 @@ import type { TestContext } from "node:test";
 import { recordInAnnotation } from "../../functions/downscale/downscale-record.ts";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import type { PrepareTools } from "../../functions/downscale/prepare-zone.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/rim.ts";
 import type { AdmissionRequest, Answer, RequestContext, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";

@@ -1,7 +1,7 @@
 /** The rim over real HTTP: requests, answers and refusals. */
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
-import { MAX_BODY } from "../../../functions/http/body.ts";
+import { MAX_BODY } from "../../../functions/http/rim.ts";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { reviewText, serve } from "../http.ts";
 import { allowing, request, webhookOf } from "../samples.ts";

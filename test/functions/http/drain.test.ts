@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { it } from "node:test";
 import { type Clock, systemClock } from "../../../infra/clock.ts";
 import { countRequests, drain } from "../../../functions/http/drain.ts";
-import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../../functions/http/rim.ts";
 import { listen } from "../../loopback.ts";
 
 const GRACE_MS = 600_000;

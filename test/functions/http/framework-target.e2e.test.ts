@@ -1,7 +1,7 @@
 /** The webhooks as targets of the real functions-framework process, from the TypeScript source. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { MAX_BODY } from "../../../functions/http/body.ts";
+import { MAX_BODY } from "../../../functions/http/rim.ts";
 import { type Asked, exchange, reviewText } from "../http.ts";
 import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "../stage.ts";
 import { SERVING, startTarget, type Target } from "../target.ts";

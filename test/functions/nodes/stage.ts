@@ -2,8 +2,8 @@
 import { createServer, request as open } from "node:http";
 import type { IncomingHttpHeaders } from "node:http";
 import type { TestContext } from "node:test";
-import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
-import { createBodyReader } from "../../../functions/http/body.ts";
+import { createBackgroundTasks } from "../../../functions/http/rim.ts";
+import { createBodyReader } from "../../../functions/http/rim.ts";
 import { createIdentify } from "../../../functions/nodes/identify-caller.ts";
 import { serveNodeApi } from "../../../functions/nodes/node-api.ts";
 import { createNodeRoutes } from "../../../functions/nodes/compose.ts";

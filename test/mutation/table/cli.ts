@@ -45,8 +45,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     breaks: "a probe evicts nothing",
     file: "functions/eviction/pod-eviction.ts",
     tests: GUARD,
-    find: "if (isProbe(request.object))",
-    replacement: "if (isProbe(request.uid))",
+    find: "if (eviction.isProbe)",
+    replacement: "if (eviction.isProbe && eviction.uid === request.uid)",
   },
   {
     breaks: "zonewise status calls nothing done while nothing ticks",

@@ -13,14 +13,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an allowed eviction is pinned to the judged pod",
     ...EVICTION,
-    find: `const patch = mutating && result.outcome === "allowed" ? pinPod(result.verdict, eviction) : undefined;`,
-    replacement: `const patch = undefined as Answer["patch"];`,
+    find: "return answer.allowed && mayPatch ?",
+    replacement: "return answer.allowed && mayPatch && dryRun ?",
   },
   {
     breaks: "an eviction of a terminating pod is pinned to it",
     ...EVICTION,
-    find: `const patch = mutating && result.outcome === "allowed" ? pinPod(`,
-    replacement: `const patch = mutating && result.verdict.reason === "Allowed" ? pinPod(`,
+    find: "return answer.allowed && mayPatch ?",
+    replacement: `return result.verdict.reason === "Allowed" && mayPatch ?`,
   },
   {
     breaks: "a UID that the client has set is kept",
@@ -31,14 +31,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an eviction without a UID in a validating webhook may reach the pod's successor",
     ...EVICTION,
-    find: "unpinned: !mutating && uid === undefined,",
-    replacement: "unpinned: false,",
+    find: "const unpinned = !mayPatch && uid === undefined;",
+    replacement: "const unpinned = !mayPatch && uid === path;",
   },
   {
     breaks: "a dry run that is set only in the Eviction is a dry run",
     ...EVICTION,
-    find: "dryRun: request.dryRun || eviction.dryRun,",
-    replacement: "dryRun: request.dryRun,",
+    find: "const dryRun = request.dryRun || eviction.dryRun;",
+    replacement: "const { dryRun } = request;",
   },
   {
     breaks: "a Pending pod is judged and reserved like others",

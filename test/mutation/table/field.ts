@@ -39,8 +39,8 @@ export const FIELD_MUTATIONS: readonly Mutation[] = [
     // https://github.com/kubernetes/kubernetes/issues/64923, https://github.com/kubernetes-sigs/karpenter/pull/998
     breaks: "field: an eviction reaches no pod that was made since under the same name",
     file: "functions/eviction/pod-eviction.ts",
-    find: "if (pod === undefined || uid !== undefined) return undefined;",
-    replacement: `if (pod !== "" || uid !== undefined) return undefined;`,
+    find: "if (pod === undefined || uid !== undefined) return {};",
+    replacement: `if (pod !== "" || uid !== undefined) return {};`,
     tests: ["test/functions/eviction/pinned.test.ts"],
   },
   {

@@ -6,21 +6,21 @@ const CHART = { file: "infra/helm/zonewise/values.schema.json", tests: ["test/in
 export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a review of the largest object that etcd stores is judged",
-    file: "functions/http/body.ts",
+    file: "functions/http/rim.ts",
     tests: ["test/functions/bodies.test.ts"],
     find: "2 * 6 * ETCD_BYTES",
     replacement: "2 * ETCD_BYTES",
   },
   {
     breaks: "bodies that are received at once are bounded together",
-    file: "functions/http/body.ts",
+    file: "functions/http/rim.ts",
     tests: ["test/functions/bodies.test.ts"],
     find: "buffered > MAX_BUFFERED",
     replacement: "own > MAX_BUFFERED",
   },
   {
     breaks: "a body of millions of values is not decoded",
-    file: "functions/http/body.ts",
+    file: "functions/http/rim.ts",
     tests: ["test/functions/bodies.test.ts"],
     find: "return values > most;",
     replacement: "return values > 100 * most;",
@@ -48,7 +48,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a body is bounded, regardless of its header",
-    file: "functions/http/body.ts",
+    file: "functions/http/rim.ts",
     find: "if (own > largest) return tooLarge;",
     replacement: "if (own > 2 * largest) return tooLarge;",
     tests: ["test/functions/http/admission.test.ts"],

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { createBackgroundTasks } from "../../../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../../../functions/http/rim.ts";
 import type { Answer } from "../../../../functions/http/webhook.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
