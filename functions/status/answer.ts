@@ -15,6 +15,7 @@ interface AnswerOptions {
   readonly read: (focus: Focus) => Promise<PageRecords>;
   /** Hosts, as browsers name them, by which the page may be requested besides this machine's own. */
   readonly hosts: readonly string[];
+  readonly clusterName?: string;
   readonly log: Log;
 }
 
@@ -52,6 +53,7 @@ interface Refusal {
 export function createAnswer({
   read,
   hosts,
+  clusterName = "",
   log,
 }: AnswerOptions): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
@@ -71,7 +73,7 @@ export function createAnswer({
       focus === undefined ||
       isUnread(records, focus) ||
       listPart(records.groups).some((group) => keyOf(group) === focus);
-    response.writeHead(isFound ? 200 : 404, HEADERS).end(renderPage({ records, focus }));
+    response.writeHead(isFound ? 200 : 404, HEADERS).end(renderPage({ records, focus, clusterName }));
   }
 }
 

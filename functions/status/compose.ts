@@ -10,11 +10,12 @@ import { createReader } from "./reader.ts";
 /** Throws `BadConfiguration`. */
 export async function composeStatusPage(env: Environment, machine: Clock): Promise<Plain> {
   const { configuration, log, cluster, clock } = await start(env, machine, { service: "zonewise-status-page" });
-  const { namespace, namespaces, lease, statusPageHosts: hosts, webhooks } = configuration;
+  const { namespace, namespaces, lease, statusPageHosts: hosts, clusterName, webhooks } = configuration;
   const scopes = namespaces === "*" ? [""] : namespaces;
   const place = { lease: { namespace, name: lease.name }, cronJob: "zonewise-reconciler" };
   const read = createReader({ cluster, now: clock.now, namespaces: scopes, ...place }, clock);
-  return { what: "status page", log, configuration: webhooks, answer: createAnswer({ read, hosts, log }) };
+  const answer = createAnswer({ read, hosts, clusterName, log });
+  return { what: "status page", log, configuration: webhooks, answer };
 }
 
 /** The status page as a target of functions-framework. Nothing happens before the first call. */

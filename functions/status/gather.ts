@@ -11,7 +11,15 @@ import {
   type RolloutGroup,
   rolloutGroups,
 } from "../../infra/kubernetes/custom-resources.ts";
-import { type Event, events, leases, type Lease, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import {
+  type Event,
+  events,
+  leases,
+  type Lease,
+  type PodObject,
+  pods,
+  statefulSets,
+} from "../../infra/kubernetes/resources.ts";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";
@@ -29,6 +37,7 @@ import {
   isQuiet,
   keyOf,
   listPart,
+  type LivePod,
   type LiveZone,
   type PageGroup,
   type PageRecords,
@@ -259,13 +268,21 @@ function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {
     });
 }
 
+/** Runtimes write the default registry out: `docker.io/library/nginx:1.29` is the template's `nginx:1.29`. */
+const DEFAULT_REGISTRY = /^docker\.io\/(?:library\/)?/;
+
+function readLivePod(object: PodObject): LivePod {
+  const images = object.status?.containerStatuses?.flatMap(({ image }) => image?.replace(DEFAULT_REGISTRY, "") ?? []);
+  return { ...readPod(object), images: [...new Set(images)] };
+}
+
 async function readPodsOf({ cluster }: GatherOptions, { namespace, name, status }: PageGroup): Promise<LiveZone[]> {
   const query = { namespace, labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}` };
   const zones = await collectRead(cluster.list(statefulSets, query, READ), readZone);
   return await Promise.all(
     zones.map(async (zone) => {
       const selected = cluster.list(pods, { namespace, labelSelector: zone.selector }, READ);
-      const own = (await collectRead(selected, readPod)).filter(({ owner }) => owner === zone.uid);
+      const own = (await collectRead(selected, readLivePod)).filter(({ owner }) => owner === zone.uid);
       return { ...zone, pods: own.toSorted(byOrdinal) };
     }),
   );

@@ -38,6 +38,8 @@ export interface Configuration {
   readonly certificates: CertificateConfiguration;
   readonly nodeUpdates: NodeUpdateConfiguration;
   readonly statusPageHosts: readonly string[];
+  /** "" if none is given. */
+  readonly clusterName: string;
 }
 
 export interface WebhookSettings {
@@ -212,6 +214,7 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     phasedSuccessWhen: given.PHASED_SUCCESS_WHEN,
     prometheusAllowedHosts: given.PROMETHEUS_ALLOWED_HOSTS ?? [],
     statusPageHosts: given.STATUS_PAGE_HOSTS ?? [],
+    clusterName: given.CLUSTER_NAME ?? "",
     certificates: {
       selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
       secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,

@@ -253,6 +253,11 @@ export const VARIABLES = {
     meaning: "Hosts by which the status page may be asked for besides `localhost`; requests for others are refused",
     allowed: "host names separated by commas, each with a port where only that one is meant",
   },
+  CLUSTER_NAME: {
+    schema: text,
+    meaning: "The cluster's name, which the status page shows: tabs of several clusters look alike without it",
+    allowed: "a name",
+  },
   LOG_LEVEL: AGENT_VARIABLES.LOG_LEVEL,
   LOG_FORMAT: AGENT_VARIABLES.LOG_FORMAT,
   ...CERTIFICATE_VARIABLES,

@@ -16,7 +16,13 @@ export async function startStatusPage(
   stop: AbortSignal,
 ): Promise<DemoStatusPage> {
   const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0", LOG_LEVEL: "error" };
-  const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...server };
+  const env = {
+    KUBECONFIG: kubeconfig,
+    KUBERNETES_NAMESPACE: namespace,
+    NAMESPACES: "*",
+    CLUSTER_NAME: "demo",
+    ...server,
+  };
   const page = await composeStatusPage(env, systemClock);
   const listening = Promise.withResolvers<string>();
   const serving = runPlain(page, stop, listening.resolve);

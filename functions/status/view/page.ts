@@ -23,6 +23,7 @@ interface PageView {
   readonly records: PageRecords;
   /** The key of the group that is shown alone. */
   readonly focus: Focus;
+  readonly clusterName?: string;
 }
 
 /** Script and style are elements of the page, which its Content-Security-Policy names by their hashes. */
@@ -36,14 +37,14 @@ export function renderPage(view: PageView): string {
       {},
       h("meta", { charSet: "utf-8" }),
       h("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
-      h("title", {}, `${headline} – Zonewise`),
+      h("title", {}, [headline, view.clusterName, "Zonewise"].filter(Boolean).join(" – ")),
       h("link", { rel: "icon", href: "data:," }),
       h("style", { dangerouslySetInnerHTML: { __html: STYLE } }),
     ),
     h(
       "body",
       {},
-      showHeader(view.records, headline),
+      showHeader(view, headline),
       h("main", {}, ...showSections(view)),
       h("script", { dangerouslySetInnerHTML: { __html: SCRIPT } }),
     ),
@@ -51,11 +52,11 @@ export function renderPage(view: PageView): string {
   return `<!doctype html>${showUnseen(renderToString(html))}`;
 }
 
-function showHeader(records: PageRecords, headline: string): ComponentChild {
+function showHeader({ records, clusterName = "" }: PageView, headline: string): ComponentChild {
   return h(
     "header",
     {},
-    h("h1", {}, "Zonewise"),
+    h("h1", {}, "Zonewise", clusterName !== "" && h("span", { class: "faint" }, ` on ${clusterName}`)),
     h("p", { id: "headline", role: "status" }, headline),
     h("button", { id: "pause", type: "button", hidden: true, "aria-pressed": "false" }, "Pause updates"),
     h("noscript", {}, h("p", {}, "Without JavaScript this page stays as it is: reload it.")),

@@ -1,4 +1,5 @@
 /** The data of the status page: the records of the reconciler and the functions, as read from the cluster. Pure. */
+import type { Pod } from "../../../reconciler/model/pod.ts";
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Protection } from "../../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../../reconciler/budget/reservation.ts";
@@ -13,10 +14,14 @@ export interface PageGroup {
   readonly status: Partial<RolloutGroupStatus>;
 }
 
-/** A zone with its pods, as they are. */
-export interface LiveZone extends ZoneWithPods {
-  /** The images of its template, and so of the update revision. */
+/** A pod and the images that its containers run. */
+export interface LivePod extends Pod {
   readonly images: readonly string[];
+}
+
+/** A zone with its pods, as they are. Its `images` are those of its template, and so of the update revision. */
+export interface LiveZone extends ZoneWithPods {
+  readonly pods: readonly LivePod[];
 }
 
 export interface BudgetRecord {

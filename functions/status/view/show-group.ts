@@ -159,7 +159,10 @@ function showZone(zone: Partial<ZoneRow>, live: LiveZone | undefined, now: numbe
   const { name = "", replicas, updated, ready } = zone;
   const notes = notesOf(zone, now);
   const cells = [
-    [h("span", { class: "mono" }, describeRevisions(zone)), live && isOf(live, zone) && ` ${live.images.join(", ")}`],
+    [
+      h("span", { class: "mono" }, describeRevisions(zone)),
+      live && isOf(live, zone) && ` ${describeImages(live, zone)}`,
+    ],
     `${updated}/${replicas}`,
     `${ready}/${replicas}`,
     live ? h("ul", { class: "pods" }, ...live.pods.map((pod) => showPod(pod, zone))) : `${zone.pods} pods`,
@@ -179,6 +182,15 @@ const isOf = ({ observed, status }: LiveZone, { updateRevision }: Partial<ZoneRo
 function describeRevisions({ name = "", currentRevision = "", updateRevision = "" }: Partial<ZoneRow>): string {
   const [current, next] = [shorten(name, currentRevision), shorten(name, updateRevision)];
   return current === next ? next : `${current} → ${next}`;
+}
+
+/** `nginx:1.28 → nginx:1.29`: the images that outdated pods run and the template has not, and its own that they lack. */
+function describeImages({ images, pods }: LiveZone, { updateRevision }: Partial<ZoneRow>): string {
+  const running = new Set(pods.filter(({ revision }) => revision !== updateRevision).flatMap((pod) => pod.images));
+  const old = [...running].filter((image) => !images.includes(image));
+  if (old.length === 0) return images.join(", ");
+  const added = images.filter((image) => !running.has(image));
+  return `${old.join(", ")} → ${(added.length > 0 ? added : images).join(", ")}`;
 }
 
 interface Appearance {

@@ -57,7 +57,12 @@ describe("the status page", { timeout: 300_000 }, () => {
   it("reads the pods of groups that are not done, by their owners, and of a done one that is shown alone", async (t) => {
     const { store, stage, read } = await setReader(t, ...both);
     for (const name of ["store", "other"]) {
-      createZone(stage, `${name}-zone-a`, { group: name, ready: 2 });
+      const { metadata } = createZone(stage, `${name}-zone-a`, { group: name, ready: 2 });
+      const owner = { name: `${name}-zone-a`, uid: metadata?.uid ?? "" };
+      // As a runtime names it that writes the default registry out.
+      const container = { name: "c", ready: false, image: "docker.io/library/nginx:1.28", state: { running: {} } };
+      const status = { phase: "Running", containerStatuses: [container] };
+      store.create("pods", pod(`${name}-zone-a-3`, { labels: { name: owner.name }, owner, status }));
       store.create(
         GROUPS,
         groupOf(name, { phase: name === "store" ? "Waiting" : "Ready", zones: [zone(`${name}-zone-a`)] }),
@@ -69,11 +74,13 @@ describe("the status page", { timeout: 300_000 }, () => {
     assert.deepEqual([...zones.keys()], ["default/store"]);
     const [found] = zones.get("default/store") ?? [];
     assert.deepEqual([found?.name, found?.images.length], ["store-zone-a", 1]);
+    assert.deepEqual(found?.pods[3]?.images, ["nginx:1.28"]);
     const shown = found?.pods.map(({ name, health }) => [name, health.state === "ready"]);
     assert.deepEqual(shown, [
       ["store-zone-a-0", true],
       ["store-zone-a-1", true],
       ["store-zone-a-2", false],
+      ["store-zone-a-3", false],
     ]);
     assert.deepEqual([...(await read("default/other")).zones.keys()], ["default/other"]);
   });

@@ -1,7 +1,13 @@
 /** Builders of what the status page shows. */
-import { type LiveZone, type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/view/records.ts";
+import {
+  type LivePod,
+  type LiveZone,
+  type PageGroup,
+  NOTHING,
+  type PageRecords,
+} from "../../../functions/status/view/records.ts";
 import type { StoredHold, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
-import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
+import { readPod } from "../../../reconciler/model/pod.ts";
 import * as builders from "../../reconciler/builders.ts";
 
 export const NOW = Date.parse("2026-11-22T03:00:00Z");
@@ -41,14 +47,24 @@ export const zone = (name: string, traits: Partial<ZoneRow> = {}): ZoneRow => ({
 });
 
 /** A zone as it is, with its pods. */
-export const live = (name: string, pods: readonly Pod[], images: readonly string[] = []): LiveZone => ({
+export const live = (name: string, pods: readonly LivePod[], images: readonly string[] = []): LiveZone => ({
   ...builders.zone({ name, updateRevision: `${name}-2222222222` }),
   pods,
   images,
 });
 
-export const pod = (name: string, revision: string, { isReady = true, isTerminating = false } = {}): Pod =>
-  readPod({
+interface PodTraits {
+  readonly isReady?: boolean;
+  readonly isTerminating?: boolean;
+  readonly images?: readonly string[];
+}
+
+export const pod = (
+  name: string,
+  revision: string,
+  { isReady = true, isTerminating = false, images = [] }: PodTraits = {},
+): LivePod => ({
+  ...readPod({
     metadata: {
       name,
       namespace: "default",
@@ -56,7 +72,9 @@ export const pod = (name: string, revision: string, { isReady = true, isTerminat
       ...(isTerminating && { deletionTimestamp: "2026-11-22T02:59:00Z" }),
     },
     status: { phase: "Running", containerStatuses: [{ ready: isReady, state: { running: {} } }] },
-  });
+  }),
+  images,
+});
 
 export const records = (traits: Partial<PageRecords> = {}): PageRecords => ({
   ...NOTHING,

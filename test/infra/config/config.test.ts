@@ -43,6 +43,7 @@ describe("the configuration", () => {
       phasedSuccessWhen: "NoData",
       prometheusAllowedHosts: [],
       statusPageHosts: [],
+      clusterName: "",
       certificates: {
         selfSigned: true,
         secretName: "rollout-operator-self-signed-certificate",

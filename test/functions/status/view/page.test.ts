@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { renderPage } from "../../../../functions/status/view/page.ts";
 import { type PageRecords, sortGroups, UNREAD } from "../../../../functions/status/view/records.ts";
 import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
-import { stored, group, live, records, zone } from "../samples.ts";
+import { stored, group, live, pod, records, zone } from "../samples.ts";
 import { NO_TICK, NOT_YET, OLD, SENTENCES, store } from "../sentences.ts";
 
 /** The page's text, as a reader without style sees it. */
@@ -93,6 +93,28 @@ describe("the status page shows", () => {
       const text = textOf({ groups: [store], zones: new Map([["default/store", [now]]]) });
       assert.equal(text.includes("app:3"), isShown, text);
     });
+  const outdated = (...images: readonly string[]) => pod("zone-a-0", "zone-a-1111111111", { images });
+  for (const [what, pods, expected] of [
+    ["old and new of a rollout", [outdated("app:2", "proxy:1")], "app:2 → app:3"],
+    [
+      "of several earlier templates",
+      [outdated("app:1", "proxy:1"), outdated("app:2", "proxy:1")],
+      "app:1, app:2 → app:3",
+    ],
+    ["that a template takes away", [outdated("app:3", "proxy:1", "extra:1")], "extra:1 → app:3, proxy:1"],
+    ["once if only the settings change", [outdated("app:3", "proxy:1")], "app:3, proxy:1"],
+    ["once when all pods are new", [pod("zone-a-0", "zone-a-2222222222", { images: ["app:2"] })], "app:3, proxy:1"],
+  ] as const)
+    it(`the images ${what}`, () => {
+      const zones = new Map([["default/store", [live("zone-a", pods, ["app:3", "proxy:1"])]]]);
+      const text = textOf({ groups: [store], zones });
+      assert.ok(text.includes(` 11111 → 22222 ${expected} `), text);
+    });
+  it("the cluster's name, in the title too", () => {
+    const page = renderPage({ records: records({ groups: [store] }), focus: undefined, clusterName: "prod <eu>" });
+    assert.match(page, /<title>1 Waiting – prod &lt;eu> – Zonewise<\/title>/);
+    assert.match(page, /<h1>Zonewise<span class="faint"> on prod &lt;eu><\/span><\/h1>/);
+  });
   it("one group alone, also if it is done, with a way back", () => {
     const text = textOf({ groups: [store, group("a", { phase: "Ready", zones: [zone("zone-x")] })] }, "default/a");
     assert.match(text, /All groups .*default\/a Ready .*zone-x/);
