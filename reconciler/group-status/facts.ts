@@ -2,8 +2,8 @@
 import type { Hold } from "../model/decision.ts";
 import { messageOf } from "../../infra/errors.ts";
 import { isFailure, type Outcome, type RemainingZone } from "../model/outcome.ts";
-import { describeOutcome } from "../report/describe.ts";
-import { countRemaining } from "../rollout/remaining.ts";
+import { describeOutcome } from "../report/log-lines.ts";
+import { countRemaining } from "../rollout/decide-rollout.ts";
 import type { Bypass, Zone } from "../model/zone.ts";
 import type { RolloutGroupStatus } from "./status.ts";
 

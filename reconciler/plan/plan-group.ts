@@ -15,7 +15,7 @@ import type { RemainingStep } from "../group-status/status.ts";
 import { GIVEN_UP_MS } from "../model/given-up.ts";
 import { goneHealth, isReady, RECOVERY_MS } from "../model/health.ts";
 import type { Hold } from "../model/decision.ts";
-import { listRemaining } from "../rollout/remaining.ts";
+import { listRemaining } from "../rollout/decide-rollout.ts";
 import type { PreparePods } from "../scaling/snapshot.ts";
 import { settle, withCounts } from "./controllers.ts";
 import { followGates } from "./passing-gates.ts";

@@ -3,7 +3,7 @@ import type { ZoneWithPods } from "../model/zone.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import type { Gate } from "../gates/gate.ts";
-import { medianReadyMs } from "../rollout/remaining.ts";
+import { medianReadyMs } from "../rollout/decide-rollout.ts";
 import type { ReferenceReading } from "../scaling/snapshot.ts";
 
 /** A budget, and the StatefulSets that it selects beside the group. */

@@ -16,7 +16,7 @@ import type { Common, GroupResult, Outcome } from "../model/outcome.ts";
 import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
 import { decideByStatus, decideUngated, passGates } from "../rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../rollout/decide-zone.ts";
-import { listRemaining } from "../rollout/remaining.ts";
+import { listRemaining } from "../rollout/decide-rollout.ts";
 import { refusedGroup } from "../model/refused-group.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { ScalingTools } from "../scaling/act/scaler.ts";

@@ -15,7 +15,7 @@ import type { PhasedDecision } from "../snapshot.ts";
 import { type PhasedStatus, readStatus } from "../status.ts";
 import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
 import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
-import { patchZoneStatus } from "../../rollout/act/zone-status.ts";
+import { patchZoneStatus } from "../../rollout/act/take-rollout-step.ts";
 import type { GatheredRollout } from "./gather-rollouts.ts";
 
 /** Every decision that writes. */

@@ -9,9 +9,8 @@
  */
 import type { DeletePods, Effect, FinishZone } from "../../model/outcome.ts";
 import type { DisruptionContext, DisruptionGrant } from "../../budget/act/may-disrupt.ts";
-import { patchZoneStatus } from "./zone-status.ts";
 import { hasCode, messageOf, RolloutError, wroteNothing } from "../../../infra/errors.ts";
-import { pods } from "../../../infra/kubernetes/resources.ts";
+import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { findAdmitted } from "../../downscale/pending.ts";
@@ -226,4 +225,16 @@ async function releaseAll(grants: Iterable<Grant>, { fence }: Pick<Context, "fen
   } catch (error) {
     if (!hasCode(error, "LeaseLost")) throw error;
   }
+}
+
+/**
+ * Patches the status of the zone; throws `Conflict` if the zone has changed or was recreated since it was read. Without
+ * `status` it only checks that: it detects a zone that was paused, scaled or given another template meanwhile. Status
+ * patches call no admission webhooks. The patch has no UID: a wrong UID would be answered with 422 before the versions
+ * are compared.
+ */
+export async function patchZoneStatus(zone: Zone, { cluster, fence }: Actor, status?: object): Promise<void> {
+  const { name, namespace, resourceVersion } = zone;
+  const body = { metadata: { resourceVersion }, ...(status && { status }) };
+  await cluster.patch(statefulSets, { name, namespace, subresource: "status", type: "merge", body }, fence.write());
 }

@@ -5,7 +5,10 @@ const BATCH = {
   file: "reconciler/rollout/act/take-rollout-step.ts",
   tests: ["test/reconciler/run/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
 };
-const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };
+const STATUS = {
+  file: "reconciler/rollout/act/take-rollout-step.ts",
+  tests: ["test/reconciler/run/fenced-writes.test.ts"],
+};
 const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };
 
 export const BATCH_MUTATIONS: readonly Mutation[] = [

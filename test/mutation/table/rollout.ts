@@ -227,7 +227,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     breaks,
     find,
     replacement,
-    file: "reconciler/rollout/batch-limit.ts",
+    file: "reconciler/rollout/decide-zone.ts",
     tests: ["test/reconciler/rollout/accelerate.test.ts"],
   })),
   {

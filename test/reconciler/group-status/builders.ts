@@ -3,7 +3,7 @@ import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
 import { decideStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
-import { listRemaining } from "../../../reconciler/rollout/remaining.ts";
+import { listRemaining } from "../../../reconciler/rollout/decide-rollout.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { whyStopBatch } from "../../../reconciler/rollout/continue-batch.ts";
-import { countBatches, batchLimitOf } from "../../../reconciler/rollout/batch-limit.ts";
+import { countBatches, batchLimitOf } from "../../../reconciler/rollout/decide-zone.ts";
 import { readyHealth } from "../../../reconciler/model/health.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import { countRemaining, listRemaining } from "../../../reconciler/rollout/remaining.ts";
+import { countRemaining, listRemaining } from "../../../reconciler/rollout/decide-rollout.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 const OLD: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
