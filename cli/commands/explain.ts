@@ -7,7 +7,7 @@ import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kuberne
 import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { nameOfGroup } from "../../reconciler/group-status/name.ts";
+import { nameOfGroup } from "../../reconciler/group-status/status.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";

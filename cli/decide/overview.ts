@@ -1,6 +1,6 @@
 /** The data that `zonewise status` shows of a namespace, and whether all is done. Pure. */
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
-import { nameOfGroup } from "../../reconciler/group-status/name.ts";
+import { nameOfGroup } from "../../reconciler/group-status/status.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";

@@ -1,6 +1,6 @@
 /** The tables of `zonewise status`. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { withoutHolds } from "../../reconciler/group-status/holds.ts";
+import { withoutHolds } from "../../reconciler/group-status/decide-status.ts";
 import type { StoredHold, ZoneRow } from "../../reconciler/group-status/status.ts";
 import { findClosedWindow } from "../../reconciler/model/rollout-window.ts";
 import { nameImages } from "../../reconciler/model/zone.ts";

@@ -11,7 +11,7 @@ import { windowOf } from "../../reconciler/group-status/zones.ts";
 import { findClosedWindow, type WrittenWindow } from "../../reconciler/model/rollout-window.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
 import { MAX_ZONES } from "../../reconciler/model/refused-group.ts";
-import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
+import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/progress.ts";
 
 /** A RolloutGroup that has a status. */
 export interface GroupRecord {

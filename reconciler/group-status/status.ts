@@ -1,8 +1,8 @@
-/** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
-
+/** The name of a RolloutGroup, and its `status` as it is stored. Times are RFC 3339. */
 import type { Condition } from "../model/condition.ts";
 import type { HoldPhase } from "../model/decision.ts";
 import type { WrittenWindow } from "../model/rollout-window.ts";
+import { hash } from "../model/hash.ts";
 
 /** The state of a group, in one word. */
 export type GroupPhase = "Ready" | HoldPhase;
@@ -121,8 +121,8 @@ export interface GroupTotals {
   /** Reconciles that were timed, and their seconds in all: not those that found a settled group as it was. */
   readonly timed: number;
   /**
-   * How many of them took at most 5 ms, 10 ms and so on: the buckets of their histogram; absent in a status of an
-   * earlier version.
+   * How many of them took at most 5 ms, 10 ms and so on: the buckets of their histogram; absent where the definition
+   * drops them.
    */
   readonly timedWithin?: readonly number[];
   readonly seconds: number;
@@ -130,4 +130,16 @@ export interface GroupTotals {
   readonly failing: boolean;
   /** The last reconcile that did not fail, as of the last write. */
   readonly lastSuccessTime?: string;
+}
+
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/**
+ * The name of a group's RolloutGroup (§11.1): its own where an object may have it; a label value may also have capitals
+ * and underscores, or be empty.
+ */
+export function nameOfGroup(group: string): string {
+  if (SUBDOMAIN.test(group)) return group;
+  const readable = group.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+  return `group-${readable}-${hash(group).toString(16).padStart(8, "0")}`.replaceAll(/-+/g, "-");
 }

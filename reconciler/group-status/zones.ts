@@ -1,7 +1,7 @@
 /** The zones of a group in its status. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { WrittenWindow } from "../model/rollout-window.ts";
-import { type Seen, revisionKey } from "../report/memory.ts";
+import { type Seen, revisionKey } from "../report/log-lines.ts";
 import { type Bypass, isSettledByStatus, type Zone } from "../model/zone.ts";
 import type { RemainingStep, GroupSummary, StoredHold, ZoneRow } from "./status.ts";
 

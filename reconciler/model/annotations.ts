@@ -1,6 +1,7 @@
 /** Every label and annotation that Zonewise knows, and how the value of each is read (§0.2, §1.6). */
 import { cut } from "../../infra/cut.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
+import type { Labels } from "./label-selector.ts";
 
 export const LABELS = {
   /** On a StatefulSet: the group it belongs to. An empty value is refused (refused-group.ts). */
@@ -140,4 +141,20 @@ export const parseAccelerate = (written: string | undefined): Parsed<boolean> =>
 function parseFlag(name: string, written: string | undefined, why: string): Parsed<boolean> {
   if (written === undefined || written === "true" || written === "false") return { value: written === "true" };
   return { value: false, problem: `annotation ${name} is "${written}": ${why}` };
+}
+
+/**
+ * Characters that are kept of a pod's labels; and of the labels, the selector, the images and the Service of a
+ * StatefulSet together. Kubernetes bounds each label, and not all of them: one tenant could fill the memory of a process
+ * that keeps those of every zone and pod.
+ */
+export const MAX_TEXT = 16 * 1024;
+
+export const lengthOf = (labels: Labels): number =>
+  Object.entries(labels).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+
+/** What is kept of labels that are too long: those that Zonewise reads. */
+export function pickOurs(labels: Labels): Labels {
+  const own = Object.values(LABELS).filter((key) => Object.hasOwn(labels, key));
+  return Object.fromEntries(own.map((key) => [key, labels[key] ?? ""]));
 }

@@ -1,7 +1,7 @@
 /** A pod as the rules see it. */
 import type { ObjectMeta, PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "./annotations.ts";
-import { lengthOf, MAX_TEXT, pickOurs } from "./bounded-labels.ts";
+import { lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
 import { readIdentity } from "./identity.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { type PodHealth, readHealth, startedWithinMs } from "./health.ts";

@@ -12,7 +12,7 @@ import {
   parsePaused,
   type WrittenBypass,
 } from "./annotations.ts";
-import { lengthOf, MAX_TEXT, pickOurs } from "./bounded-labels.ts";
+import { lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
 import { readIdentity } from "./identity.ts";
 import type { Hold } from "./decision.ts";
 import type { Labels } from "./label-selector.ts";

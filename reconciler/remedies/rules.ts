@@ -2,7 +2,7 @@
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
-import { MAX_TEXT } from "../model/bounded-labels.ts";
+import { MAX_TEXT } from "../model/annotations.ts";
 import { MAX_ZONES } from "../model/refused-group.ts";
 import { cureLeader } from "./leader.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";

@@ -5,7 +5,7 @@ import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
 import { describeFinished, isSettledByStatus, nameImages, problemsOf, type Zone } from "../model/zone.ts";
-import { revisionKey, type Seen } from "./memory.ts";
+import { revisionKey, type Seen } from "./log-lines.ts";
 import { holdsOf, type Outcome } from "../model/outcome.ts";
 
 export interface Draft {

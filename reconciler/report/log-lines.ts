@@ -1,9 +1,11 @@
-/** The log lines of an outcome and of a tick: pure functions of the outcome and of the group's memory. */
-import type { LogFields } from "../../infra/log.ts";
+/**
+ * The log lines of an outcome and of a tick, and what is remembered of a group from tick to tick, as a hint only: the
+ * log says the same thing once, and Events tell how long a hold has lasted. Pure.
+ */
+import type { LogFields, LogLevel } from "../../infra/log.ts";
 import { dedupKeyOf, factsOf } from "../model/decision.ts";
-import { describeOutcome, type LogLine } from "./describe.ts";
-import type { GroupMemory } from "./memory.ts";
-import { isFailure, type Outcome, type TickResult } from "../model/outcome.ts";
+import { isFailure, type Outcome, type TickResult, holdsOf, isLeftOut } from "../model/outcome.ts";
+import { isZoneRecorded, type Zone } from "../model/zone.ts";
 
 /**
  * The log lines of one outcome: new scaling holds, new notes, and the state if it has changed or an action was taken.
@@ -46,4 +48,107 @@ export function summarizeTick({
     ...(underWay > 0 && { underWay }),
     ...(scalingHolds.length > 0 && { waiting: scalingHolds.length, waits: scalingHolds.slice(0, MAX_MESSAGES) }),
   };
+}
+
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly text: string;
+  readonly fields?: LogFields;
+}
+
+/** Describes the state of the group; equal texts mean equal states. */
+export function describeOutcome(outcome: Outcome): LogLine {
+  switch (outcome.state) {
+    case "settled":
+      return { level: "debug", text: "all zones are updated and ready" };
+    case "held":
+      return {
+        level: isFailure(outcome) ? "error" : "info",
+        text: outcome.hold.message,
+        fields: { reason: outcome.hold.reason },
+      };
+    case "acted":
+      return describeAction(outcome);
+    case "superseded":
+      return {
+        level: "warn",
+        text: "the group changed meanwhile; the next tick decides again",
+        fields: { error: outcome.error },
+      };
+    case "failed":
+      return { level: "error", text: "the group could not be reconciled", fields: { error: outcome.error } };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function describeAction({ decision, effect }: Extract<Outcome, { state: "acted" }>): LogLine {
+  const pods = effect.replaced.map((pod) => pod.name);
+  const { stopped } = effect;
+  return {
+    level: "info",
+    text: decision.message,
+    fields: {
+      action: decision.action,
+      zone: decision.zone.name,
+      ...(pods.length > 0 && { pods }),
+      ...(stopped !== undefined && { stopped }),
+    },
+  };
+}
+
+/**
+ * The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without
+ * it.
+ */
+export interface GroupMemory extends Seen {
+  readonly namespace: string;
+  readonly group: string;
+  /** The last logged text of its state. */
+  readonly text: string;
+  /** The texts of its last notes. */
+  readonly notes: readonly string[];
+  /** Ticks in a row, up to the last, in which it was superseded. */
+  readonly timesSuperseded: number;
+  /** When each hold began, monotonic milliseconds, by its dedupKey. */
+  readonly holds: ReadonlyMap<string, number>;
+}
+
+/** The state of a rollout as seen before: by this process, or by an earlier one, through the group's status. */
+export interface Seen {
+  /** True if a pod of the group was replaced since the group was last settled. */
+  readonly rolling: boolean;
+  /** Zones that were not yet recorded at their update revision, by `revisionKey`. */
+  readonly unfinished: ReadonlySet<string>;
+}
+
+/** A zone at its update revision: another template is another key. */
+export const revisionKey = ({ uid, status }: Pick<Zone, "uid" | "status">): string => `${uid}/${status.updateRevision}`;
+
+/** The memory after this outcome; `now` in monotonic milliseconds. */
+export function remember(
+  earlier: (Seen & Partial<GroupMemory>) | undefined,
+  outcome: Outcome,
+  now: number,
+): GroupMemory {
+  const { namespace, group, state } = outcome;
+  const hasReplaced = state === "acted" && outcome.effect.replaced.length > 0;
+  return {
+    namespace,
+    group,
+    text: describeOutcome(outcome).text,
+    notes: outcome.notes.map((note) => note.text),
+    timesSuperseded: state === "superseded" ? outcome.times : isLeftOut(outcome) ? (earlier?.timesSuperseded ?? 0) : 0,
+    holds: new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds?.get(dedupKeyOf(hold)) ?? now])),
+    unfinished: unfinishedAfter(earlier, outcome),
+    rolling: hasReplaced || (state !== "settled" && earlier?.rolling === true),
+  };
+}
+
+function unfinishedAfter(earlier: Seen | undefined, outcome: Outcome): ReadonlySet<string> {
+  const { zones } = outcome;
+  if (zones.length === 0) return earlier?.unfinished ?? new Set();
+  const isFinishing = outcome.state === "acted" && outcome.decision.action === "finishZone";
+  const finished = isFinishing ? outcome.decision.zone.uid : undefined;
+  return new Set(zones.filter((zone) => !isZoneRecorded(zone) && zone.uid !== finished).map(revisionKey));
 }

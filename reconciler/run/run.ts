@@ -9,7 +9,7 @@
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { hasCode, isRetryable } from "../../infra/errors.ts";
 import { acquireLease } from "../../infra/kubernetes/lease.ts";
-import type { GroupMemory } from "../report/memory.ts";
+import type { GroupMemory } from "../report/log-lines.ts";
 import { type RunInput, type RunResult, tickWhileLeader } from "./session.ts";
 
 /** Milliseconds between a lost Lease and the next attempt. */

@@ -21,7 +21,7 @@ import type { Zone } from "../model/zone.ts";
 import type { UpdateNodes } from "../nodes/act/update-nodes.ts";
 import { createRecorder, type Recorder } from "../report/act/recorder.ts";
 import { createReporter, type Reporter } from "../report/act/reporter.ts";
-import type { GroupMemory } from "../report/memory.ts";
+import type { GroupMemory } from "../report/log-lines.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";

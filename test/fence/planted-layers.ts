@@ -132,7 +132,7 @@ export const LAYERS: readonly Row[] = [
 export const PURE_FILES: readonly Row[] = [
   [
     "a pure file reads the clock",
-    "reconciler/report/memory.ts",
+    "reconciler/report/ticking.ts",
     `export const x = Date.now();\n`,
     /no-restricted-properties/,
   ],
@@ -177,7 +177,7 @@ export const PURE_FILES: readonly Row[] = [
   ],
   [
     "a pure file passes on what is not pure",
-    "reconciler/report/describe.ts",
+    "reconciler/report/judge-ticking.ts",
     `export { createLog } from "../../infra/log.ts";\n`,
     /pure\(imports\)/,
   ],

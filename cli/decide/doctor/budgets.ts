@@ -2,7 +2,7 @@
 import type { PodDisruptionBudget } from "../../../infra/kubernetes/resources.ts";
 import { findCovering, type StoredBudget } from "../../../reconciler/budget/scope.ts";
 import { matchesLabels } from "../../../reconciler/budget/zpdb.ts";
-import { nameOfGroup } from "../../../reconciler/group-status/name.ts";
+import { nameOfGroup } from "../../../reconciler/group-status/status.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
 import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { listSome } from "../../../infra/cut.ts";

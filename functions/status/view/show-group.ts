@@ -4,7 +4,7 @@
  */
 import { h, type ComponentChild } from "preact";
 import { formatTimestamp, parseTimestamp } from "../../../infra/timestamp.ts";
-import { withoutHolds } from "../../../reconciler/group-status/holds.ts";
+import { withoutHolds } from "../../../reconciler/group-status/decide-status.ts";
 import type { GroupProgress, StoredHold, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { describeStep } from "../../../reconciler/group-status/progress.ts";
 import { windowOf } from "../../../reconciler/group-status/zones.ts";

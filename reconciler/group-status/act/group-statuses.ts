@@ -16,14 +16,14 @@ import { logUnwritten } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import { createSlots } from "../../../infra/slots.ts";
 import type { Outcome, TickResult } from "../../model/outcome.ts";
-import type { Seen } from "../../report/memory.ts";
+import type { Seen } from "../../report/log-lines.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { type Difference, compareStatus, decideStatus } from "../decide-status.ts";
 import { factsOfOutcome, factsWithoutZones, type GroupFacts, type StatusInput } from "../facts.ts";
-import { nameOfGroup } from "../name.ts";
+import { nameOfGroup } from "../status.ts";
 import { recallSeen } from "../zones.ts";
 import { DEFAULT_DEADLINE_MS, type StoredGroup, readStoredGroup } from "./stored-group.ts";
-import { type KnownGroup, removeGroup, writeGroup } from "./write-group.ts";
+import { type KnownGroup, removeGroup, writeGroup } from "./stored-group.ts";
 
 export interface GroupStatuses {
   /**

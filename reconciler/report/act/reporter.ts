@@ -7,7 +7,7 @@ import { dedupKeyOf, type Hold } from "../../model/decision.ts";
 import { groupKey } from "../../model/zone.ts";
 import { draftEvents } from "../events.ts";
 import { linesOf, summarizeTick } from "../log-lines.ts";
-import { remember, type GroupMemory, type Seen } from "../memory.ts";
+import { remember, type GroupMemory, type Seen } from "../log-lines.ts";
 import { holdsOf, isFailure, isLeftOut, type Outcome } from "../../model/outcome.ts";
 import type { Recorder } from "./recorder.ts";
 

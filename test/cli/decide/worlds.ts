@@ -3,7 +3,7 @@ import type { RolloutGroupStatus } from "../../../reconciler/group-status/status
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
-import { describeHolds } from "../../../reconciler/group-status/holds.ts";
+import { describeHolds } from "../../../reconciler/group-status/decide-status.ts";
 import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";

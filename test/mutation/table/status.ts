@@ -59,14 +59,14 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods that are not ready after a rollout are no rollout",
     ...STATUS,
-    file: "reconciler/group-status/holds.ts",
+    file: "reconciler/group-status/decide-status.ts",
     find: "remaining.length === 0 && !zones.every(isSettledByStatus)",
     replacement: "remaining.length === 0 && zones.length === 0",
   },
   {
     breaks: "a wait that a user asked for is not blocked, however long it lasts",
     ...STATUS,
-    file: "reconciler/group-status/holds.ts",
+    file: "reconciler/group-status/decide-status.ts",
     find: "!factsOf(hold.reason).requested && whyOverdue",
     replacement: "whyOverdue",
   },
@@ -178,7 +178,7 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "counted reconciles never go back",
     ...TOTALS,
-    file: "reconciler/group-status/totals.ts",
+    file: "reconciler/group-status/progress.ts",
     find: "return reconciles + Math.max(least, now - passes);",
     replacement: "return reconciles + (now - passes);",
   },

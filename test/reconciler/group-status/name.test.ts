@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { nameOfGroup } from "../../../reconciler/group-status/name.ts";
+import { nameOfGroup } from "../../../reconciler/group-status/status.ts";
 
 describe("the name of a RolloutGroup", () => {
   for (const [label, name] of [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { describeZone, recallSeen } from "../../../reconciler/group-status/zones.ts";
-import { revisionKey } from "../../../reconciler/report/memory.ts";
+import { revisionKey } from "../../../reconciler/report/log-lines.ts";
 import { PREVIOUS, zone } from "../builders.ts";
 
 const whole = zone({ name: "zone-a" });

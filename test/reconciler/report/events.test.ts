@@ -4,7 +4,7 @@ import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { buildEvent, draftEvents, eventName } from "../../../reconciler/report/events.ts";
-import { remember } from "../../../reconciler/report/memory.ts";
+import { remember } from "../../../reconciler/report/log-lines.ts";
 import { data, noData, settledRecord, stored, viewOf } from "../gates/builders.ts";
 import { a, b, play, start, zones, zonesAt } from "../gates/play.ts";
 

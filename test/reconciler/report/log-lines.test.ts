@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { linesOf } from "../../../reconciler/report/log-lines.ts";
-import { remember, revisionKey, type GroupMemory } from "../../../reconciler/report/memory.ts";
+import { remember, revisionKey, type GroupMemory } from "../../../reconciler/report/log-lines.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { podObject, PREVIOUS, zone } from "../builders.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
