@@ -1,6 +1,7 @@
 /** Objects and reviews as the API server stores and sends them: a test names only what matters to it. */
 import type { AdmissionRequest } from "../functions/http/webhook.ts";
 import type { Draft, KubeObject } from "./emulator/objects.ts";
+import type { Store } from "./emulator/store.ts";
 
 interface Traits {
   readonly namespace?: string;
@@ -12,6 +13,63 @@ interface Traits {
   readonly status?: object;
 }
 
+const API_VERSIONS = {
+  ConfigMap: "v1",
+  CronJob: "batch/v1",
+  CustomResourceDefinition: "apiextensions.k8s.io/v1",
+  DaemonSet: "apps/v1",
+  Deployment: "apps/v1",
+  Event: "v1",
+  Job: "batch/v1",
+  Lease: "coordination.k8s.io/v1",
+  Namespace: "v1",
+  Node: "v1",
+  NodeUpdatePolicy: "zonewise.dev/v1",
+  PhasedRollout: "sts.plus/v1alpha1",
+  Pod: "v1",
+  PodDisruptionBudget: "policy/v1",
+  ReplicaTemplate: "rollout-operator.grafana.com/v1",
+  RolloutGate: "zonewise.dev/v1",
+  RolloutGroup: "zonewise.dev/v1",
+  Secret: "v1",
+  Service: "v1",
+  ServiceAccount: "v1",
+  StatefulSet: "apps/v1",
+  ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
+} as const;
+const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
+  "CustomResourceDefinition",
+  "Namespace",
+  "Node",
+  "NodeUpdatePolicy",
+]);
+
+type Made<T> = Draft & Omit<T, "namespace" | "labels" | "annotations" | "metadata">;
+
+/** Any object of a namespace, `default` unless the traits name another, or of the cluster. */
+export function make<T extends Traits & Readonly<Record<string, unknown>>>(
+  kind: keyof typeof API_VERSIONS,
+  name: string,
+  traits: T = {} as T,
+): Made<T> {
+  const { namespace = "default", labels, annotations, metadata, ...fields }: Traits = traits;
+  const place = CLUSTER_SCOPED.has(kind) ? {} : { namespace };
+  const whole = { name, ...place, ...(labels && { labels }), ...(annotations && { annotations }), ...metadata };
+  return { ...fields, apiVersion: API_VERSIONS[kind], kind, metadata: whole } as Made<T>;
+}
+
+/** Stores such an object; returns it as it is stored. */
+export function add<T extends Traits & Readonly<Record<string, unknown>>>(
+  store: Pick<Store, "create">,
+  kind: keyof typeof API_VERSIONS,
+  name: string,
+  traits?: T,
+): KubeObject {
+  const plural = kind === "NodeUpdatePolicy" ? "nodeupdatepolicies" : `${kind.toLowerCase()}s`;
+  const [, group] = API_VERSIONS[kind].split("/").toReversed();
+  return store.create(group === undefined ? plural : `${plural}.${group}`, make(kind, name, traits));
+}
+
 interface PodTraits extends Traits {
   /** The StatefulSet that controls it. */
   readonly owner?: { readonly name: string; readonly uid: string };
@@ -19,28 +77,21 @@ interface PodTraits extends Traits {
 
 const CONTAINERS = [{ name: "main", image: "app:1" }];
 
-function metadataOf(name: string, { namespace = "default", labels, annotations, metadata }: Traits): Draft["metadata"] {
-  return { name, namespace, ...(labels && { labels }), ...(annotations && { annotations }), ...metadata };
-}
-
 /** A pod of one container, Pending unless its status says otherwise. */
-export function pod(name: string, { owner, spec, status = { phase: "Pending" }, ...traits }: PodTraits = {}): Draft {
+export function pod(name: string, { owner, metadata, spec, status, ...traits }: PodTraits = {}): Draft {
   const ownerReferences = owner && [{ apiVersion: "apps/v1", kind: "StatefulSet", ...owner, controller: true }];
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { ...metadataOf(name, traits), ...(ownerReferences && { ownerReferences }) },
+  return make("Pod", name, {
+    ...traits,
+    metadata: { ...metadata, ...(ownerReferences && { ownerReferences }) },
     spec: { containers: CONTAINERS, ...spec },
-    status,
-  };
+    status: status ?? { phase: "Pending" },
+  });
 }
 
 /** A StatefulSet as Zonewise rolls it out, OnDelete and Parallel, whose pods have its name as their label `name`. */
-export function statefulSet(name: string, replicas: number, { spec, status, ...traits }: Traits = {}): Draft {
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: metadataOf(name, traits),
+export function statefulSet(name: string, replicas: number, { spec, ...traits }: Traits = {}): Draft {
+  return make("StatefulSet", name, {
+    ...traits,
     spec: {
       replicas,
       serviceName: name,
@@ -50,8 +101,7 @@ export function statefulSet(name: string, replicas: number, { spec, status, ...t
       template: { metadata: { labels: { name } }, spec: { containers: CONTAINERS } },
       ...spec,
     },
-    ...(status && { status }),
-  };
+  });
 }
 
 /** The object as the API server returns it. */

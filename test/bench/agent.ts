@@ -24,6 +24,7 @@ import { freePort } from "../loopback.ts";
 import { AGENT_ARGS, MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { readResidentMb } from "./peak.ts";
 import { atMost, type Bench, type BenchEnvironment, median } from "./row.ts";
+import { add } from "../builders.ts";
 
 const AIM_MB = 60;
 const NODE = "node-1";
@@ -122,7 +123,7 @@ async function prepare({ root, dist, scratch }: BenchEnvironment, emulator: Emul
     readFileSync(join(root, "infra/manifests/node-updates/crds/bottlerocketshadows.yaml"), "utf8"),
   );
   store.create("customresourcedefinitions.apiextensions.k8s.io", crd?.toJS() as KubeObject);
-  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+  add(store, "Namespace", NAMESPACE);
   const connection = connectionOf(emulator);
   const agent = await playAgent(
     { emulator, cluster: connectCluster(connection, { timeoutMs: 10_000 }), calls: [] },

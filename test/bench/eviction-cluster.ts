@@ -13,6 +13,7 @@ import { parse } from "yaml";
 import { startEmulator } from "../emulator/index.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { podJson } from "./pod-list.ts";
+import { add } from "../builders.ts";
 
 export interface BenchGroup {
   readonly name: string;
@@ -42,10 +43,9 @@ console.log(JSON.stringify(kubeconfig()));
 function createGroup({ name, replicas, blocked }: BenchGroup): void {
   const labels = { "rollout-group": name };
   for (const zone of ["a", "b", "c"].map((letter) => `${name}-zone-${letter}`)) {
-    const created = store.create("statefulsets.apps", {
-      apiVersion: "apps/v1",
-      kind: "StatefulSet",
-      metadata: { name: zone, namespace: NAMESPACE, labels },
+    const created = add(store, "StatefulSet", zone, {
+      namespace: NAMESPACE,
+      labels,
       spec: {
         serviceName: zone,
         replicas,
@@ -81,10 +81,8 @@ function createGroup({ name, replicas, blocked }: BenchGroup): void {
       });
     }
   }
-  store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ZoneAwarePodDisruptionBudget",
-    metadata: { name, namespace: NAMESPACE },
+  add(store, "ZoneAwarePodDisruptionBudget", name, {
+    namespace: NAMESPACE,
     spec: { maxUnavailable: replicas, selector: { matchLabels: labels } },
   });
 }

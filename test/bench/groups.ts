@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Emulator } from "../emulator/index.ts";
 import { managedFields, podSpec } from "./pod-list.ts";
+import { statefulSet } from "../builders.ts";
 
 const SETS = "statefulsets.apps";
 
@@ -27,22 +28,13 @@ export async function createGroups({ store }: Emulator, { groups, replicas }: Si
   await sleep(500);
 }
 
-function buildZone(group: string, name: string, replicas: number) {
-  const labels = { name };
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name, namespace: "default", labels: { "rollout-group": group } },
+const buildZone = (group: string, name: string, replicas: number) =>
+  statefulSet(name, replicas, {
+    labels: { "rollout-group": group },
     spec: {
-      serviceName: name,
-      replicas,
-      podManagementPolicy: "Parallel",
-      updateStrategy: { type: "OnDelete" },
-      selector: { matchLabels: labels },
-      template: { metadata: { labels, annotations: { "sim/ready-after-ms": "0" } }, spec: podSpec(1) },
+      template: { metadata: { labels: { name }, annotations: { "sim/ready-after-ms": "0" } }, spec: podSpec(1) },
     },
-  };
-}
+  });
 
 /** Changes one zone's template, which begins a rollout of its group. */
 export async function touchZone({ store }: Emulator, name: string): Promise<void> {

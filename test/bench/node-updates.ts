@@ -9,6 +9,7 @@ import type { KubeObject } from "../emulator/store.ts";
 import type { NodeFigures } from "./node-updates-process.ts";
 import { measure } from "./process.ts";
 import type { Bench } from "./row.ts";
+import { add } from "../builders.ts";
 
 const NODES = 1000;
 const NAMESPACE = "brupop";
@@ -46,25 +47,15 @@ function createNodes({ store }: Emulator, root: string): void {
     const text = readFileSync(join(root, `infra/manifests/node-updates/crds/${name}.yaml`), "utf8");
     store.create("customresourcedefinitions.apiextensions.k8s.io", parse(text) as KubeObject);
   }
-  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+  add(store, "Namespace", NAMESPACE);
   const spec = { maxConcurrent: "50%" };
-  store.create(POLICIES, {
-    apiVersion: "zonewise.dev/v1",
-    kind: "NodeUpdatePolicy",
-    metadata: { name: "default" },
-    spec,
-  });
+  add(store, "NodeUpdatePolicy", "default", { spec });
   const labels = { "bottlerocket.aws/updater-interface-version": "2.0.0" };
   const conditions = [{ type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" }];
   for (let n = 0; n < NODES; n++) {
     const name = `node-${String(n).padStart(4, "0")}.example.internal`;
     const status = { conditions, nodeInfo: { bootID: `boot-${n}` } };
-    const { metadata } = store.create("nodes", {
-      apiVersion: "v1",
-      kind: "Node",
-      metadata: { name, labels },
-      spec: {},
-    });
+    const { metadata } = add(store, "Node", name, { labels, spec: {} });
     store.update("nodes", { ...store.get("nodes", undefined, name), status } as KubeObject);
     const shadow = store.create(SHADOWS, newShadow({ name, uid: metadata.uid }, NAMESPACE) as unknown as KubeObject);
     store.update(SHADOWS, { ...shadow, status: report("1.0.0") });

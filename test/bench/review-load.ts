@@ -1,5 +1,6 @@
 /** Sends reviews of downscales to a webhook server over TLS, on connections that are kept. */
 import { connect, type TLSSocket } from "node:tls";
+import { make } from "../builders.ts";
 
 /** The name in the certificate of a bench's server. */
 export const NAME = "zonewise.default.svc";
@@ -38,17 +39,12 @@ export const KUBECONFIG = JSON.stringify({
 export function reviewRequest(variables: number): string {
   const env = Array.from({ length: variables }, (_, i) => ({ name: `VARIABLE_${i}`, value: "b".repeat(30) }));
   const containers = Array.from({ length: 3 }, (_, i) => ({ name: `c${i}`, image: "app:1", env }));
-  const object = (replicas: number): object => ({
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: {
-      name: "ingester-zone-a",
-      namespace: "default",
+  const object = (replicas: number): object =>
+    make("StatefulSet", "ingester-zone-a", {
       labels: { "rollout-group": "ingester" },
       annotations: { note: "n".repeat(500) },
-    },
-    spec: { replicas, serviceName: "ingester", template: { spec: { containers } } },
-  });
+      spec: { replicas, serviceName: "ingester", template: { spec: { containers } } },
+    });
   const body = JSON.stringify({
     kind: "AdmissionReview",
     apiVersion: "admission.k8s.io/v1",

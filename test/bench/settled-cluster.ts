@@ -12,6 +12,7 @@ import { startEmulator } from "../emulator/index.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { define } from "../demo/definitions.ts";
 import { createGroups, type Size } from "./groups.ts";
+import { add } from "../builders.ts";
 
 interface Settled extends Size {
   /** Where the eviction webhook is served; undefined if none is to be registered. */
@@ -40,10 +41,8 @@ process.on("message", () => {
 console.log(JSON.stringify(emulator.kubeconfig()));
 
 function createBudget(group: string): void {
-  store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ZoneAwarePodDisruptionBudget",
-    metadata: { name: group, namespace: NAMESPACE },
+  add(store, "ZoneAwarePodDisruptionBudget", group, {
+    namespace: NAMESPACE,
     spec: { maxUnavailable: 1, selector: { matchLabels: { "rollout-group": group } } },
   });
 }
@@ -54,10 +53,8 @@ function registerWebhook(port: number, ca: string): void {
   for (const webhook of configuration.webhooks)
     webhook.clientConfig = { ...webhook.clientConfig, caBundle: Buffer.from(ca).toString("base64") };
   store.create("mutatingwebhookconfigurations.admissionregistration.k8s.io", configuration);
-  store.create("services", {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name: "rollout-operator", namespace: NAMESPACE },
+  add(store, "Service", "rollout-operator", {
+    namespace: NAMESPACE,
     spec: { type: "ExternalName", externalName: "127.0.0.1" },
   });
 }

@@ -5,14 +5,15 @@ import { removePlace } from "./place.ts";
 import { LABEL, marks } from "./plan.ts";
 import { BUDGETS } from "../simulation/names.ts";
 import { NAMESPACE, openInstallation } from "./installation.ts";
+import { make } from "../builders.ts";
 
 const RUN = "zonewise-drill-b1c2d";
-const budget = (name: string, run: string, now: number) => ({
-  apiVersion: "rollout-operator.grafana.com/v1",
-  kind: "ZoneAwarePodDisruptionBudget",
-  metadata: { name, namespace: NAMESPACE, ...marks(run, now) },
-  spec: { maxUnavailable: 1, selector: { matchLabels: { [LABEL]: run } } },
-});
+const budget = (name: string, run: string, now: number) =>
+  make("ZoneAwarePodDisruptionBudget", name, {
+    namespace: NAMESPACE,
+    metadata: { ...marks(run, now) },
+    spec: { maxUnavailable: 1, selector: { matchLabels: { [LABEL]: run } } },
+  });
 
 describe("the place of a drill", { timeout: 300_000 }, () => {
   for (const run of ["mine", `${RUN}-data`])

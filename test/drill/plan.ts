@@ -1,6 +1,7 @@
 /** The objects and stages of a drill, and their bounds: counts, times, rights. Pure. */
 import { readRight, type Right } from "../../cli/decide/doctor/rights.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { make } from "../builders.ts";
 
 export const ZONES: readonly string[] = ["a", "b", "c"];
 /** Pods of a zone, before and after the downscale. */
@@ -71,12 +72,11 @@ export const expiryOf = (annotations: Readonly<Record<string, string>> = {}): nu
   parseTimestamp(annotations[EXPIRES] ?? "") ?? Infinity;
 
 export function buildBudget({ name, namespace }: Run, now: number) {
-  return {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ZoneAwarePodDisruptionBudget",
-    metadata: { name, namespace, ...marks(name, now) },
+  return make("ZoneAwarePodDisruptionBudget", name, {
+    namespace,
+    metadata: { ...marks(name, now) },
     spec: { maxUnavailable: MAX_UNAVAILABLE, selector: { matchLabels: { [LABEL]: name } } },
-  };
+  });
 }
 
 /** The StatefulSet of a zone. Zone a is the leader of b, and b of c; a must not shrink until the label is taken away. */
@@ -84,18 +84,13 @@ export function buildZone({ name: run, namespace, nodeSelector, ...run_ }: Run, 
   const name = setName(run, zone);
   const leader = ZONES[ZONES.indexOf(zone) - 1];
   const { labels, annotations } = marks(run, now);
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: {
-      name,
-      namespace,
-      labels: { ...labels, "rollout-group": run, ...(!leader && { "grafana.com/no-downscale": "true" }) },
-      annotations: {
-        ...annotations,
-        "rollout-max-unavailable": String(MAX_UNAVAILABLE),
-        ...(leader && { "grafana.com/rollout-downscale-leader": setName(run, leader) }),
-      },
+  return make("StatefulSet", name, {
+    namespace,
+    labels: { ...labels, "rollout-group": run, ...(!leader && { "grafana.com/no-downscale": "true" }) },
+    annotations: {
+      ...annotations,
+      "rollout-max-unavailable": String(MAX_UNAVAILABLE),
+      ...(leader && { "grafana.com/rollout-downscale-leader": setName(run, leader) }),
     },
     spec: {
       serviceName: run,
@@ -128,7 +123,7 @@ export function buildZone({ name: run, namespace, nodeSelector, ...run_ }: Run, 
         },
       },
     },
-  };
+  });
 }
 
 /** Rights in the namespace of the drill. docs/operate/drill.md has the same as rules. */

@@ -6,6 +6,7 @@ import { createCluster, pod, statefulSet, template } from "./controllers/test-cl
 import { configMap, CONFIG_MAPS, MERGE, startFixture } from "./fixture.ts";
 import { dig, listOf } from "./objects.ts";
 import { jsonPatch } from "./patch.ts";
+import { add, make } from "../builders.ts";
 
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const PODS = "/api/v1/namespaces/default/pods";
@@ -224,7 +225,7 @@ test("a StatefulSet that is being deleted keeps its status up, and its pods are 
 
 test("an owner that is named later, and is not there, takes the object with it", async () => {
   const { store, clock } = createCluster();
-  const draft = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "default" } };
+  const draft = make("ConfigMap", "c");
   const { metadata } = store.create("configmaps", draft);
   const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "none", uid: OTHER_UID }];
   store.update("configmaps", { ...draft, metadata: { ...metadata, ownerReferences } });
@@ -235,12 +236,7 @@ test("an owner that is named later, and is not there, takes the object with it",
 test("a budget notices a StatefulSet's replicas with the next change of a pod, and none of a pod that has left it", async () => {
   const { store, clock, change, pod: get } = createCluster();
   const spec = { maxUnavailable: 1, selector: { matchLabels: { app: "z" } } };
-  store.create(BUDGET, {
-    apiVersion: "policy/v1",
-    kind: "PodDisruptionBudget",
-    metadata: { name: "b", namespace: "default" },
-    spec,
-  });
+  add(store, "PodDisruptionBudget", "b", { spec });
   const expected = (): unknown => dig(store.get(BUDGET, "default", "b"), "status", "expectedPods");
   store.create(
     "statefulsets.apps",

@@ -3,11 +3,12 @@ import type { Clock } from "./clock.ts";
 import { withDefaults } from "./defaults.ts";
 import { timestamp } from "./objects.ts";
 import type { Store } from "./store.ts";
+import { make } from "../builders.ts";
 
 /** Creates two namespaces, and a ready node in each of three zones: node-1 in zone-1 and so on. */
 export function seedCluster(store: Store, clock: Clock): void {
   for (const name of ["default", "kube-system"])
-    store.create("namespaces", withDefaults("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+    store.create("namespaces", withDefaults("namespaces", make("Namespace", name)));
   const time = timestamp(clock.now());
   const ready = {
     type: "Ready",

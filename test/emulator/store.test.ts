@@ -4,13 +4,9 @@ import fc from "fast-check";
 import { manualClock } from "./clock.ts";
 import { createStore } from "./store.ts";
 import type { KubeObject, Store } from "./store.ts";
+import { make } from "../builders.ts";
 
-const object = (name: string, data: number) => ({
-  apiVersion: "v1",
-  kind: "ConfigMap",
-  metadata: { name, namespace: "n" },
-  data: { data },
-});
+const object = (name: string, data: number) => make("ConfigMap", name, { namespace: "n", data: { data } });
 
 function step(store: Store, name: string, data: number): void {
   const existing = store.get("configmaps", "n", name);

@@ -22,6 +22,7 @@ import { judged, NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import { reviewText, serve } from "./http.ts";
 import { startPrepareDownscale } from "./stage.ts";
 import { either, runs, some } from "../runs.ts";
+import { make } from "../builders.ts";
 
 /** A cluster without objects that refuses all writes. */
 const cluster = new Proxy({} as Cluster, {
@@ -66,10 +67,8 @@ const common = {
   resource: { group: "apps", version: "v1", resource: "statefulsets" },
   userInfo: { username: "alice" },
 };
-const budget = {
-  apiVersion: "rollout-operator.grafana.com/v1",
-  kind: "ZoneAwarePodDisruptionBudget",
-  metadata: { name: "b", namespace: "shop" },
+const budget = make("ZoneAwarePodDisruptionBudget", "b", {
+  namespace: "shop",
   spec: {
     maxUnavailable: 1,
     selector: { matchLabels: { a: "b" } },
@@ -77,7 +76,7 @@ const budget = {
     podNameRegexGroup: 1,
     crossZoneEvictionDelay: "5m",
   },
-};
+});
 const SCALE = { apiVersion: "autoscaling/v1", kind: "Scale", spec: { replicas: 3 } };
 const REAL: readonly object[] = [
   { ...common, oldObject: workload("StatefulSet", 3), object: workload("StatefulSet", 1) },

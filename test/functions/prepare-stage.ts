@@ -14,6 +14,7 @@ import { type PendingDownscales, readPending } from "../../reconciler/downscale/
 import type { Draft } from "../../reconciler/report/events.ts";
 import { type Pods, playPods, type Script, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
 import { type BackgroundTasks, createBackgroundTasks } from "../../functions/http/rim.ts";
+import { add } from "../builders.ts";
 
 export const TRACKER = "tracker";
 export const A = "ingester-zone-a";
@@ -67,12 +68,7 @@ export function track({ emulator }: Stage, times: Readonly<Record<string, number
       typeof at === "string" ? at : JSON.stringify({ lastDownscaled: formatTimestamp(at) }),
     ]),
   );
-  emulator.store.create("configmaps", {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: TRACKER, namespace: "default" },
-    data,
-  });
+  add(emulator.store, "ConfigMap", TRACKER, { data });
 }
 
 export function tracked({ emulator }: Stage): Record<string, string> {

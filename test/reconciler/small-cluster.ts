@@ -20,6 +20,7 @@ import { syncSet } from "../emulator/controllers/statefulset/sync.ts";
 import { isTrue, put, type Draft, type KubeObject } from "../emulator/objects.ts";
 import { createStore } from "../emulator/store.ts";
 import { statefulSetObject, type ZoneTraits } from "./builders.ts";
+import { add } from "../builders.ts";
 
 export const NAMESPACE = "test";
 
@@ -68,9 +69,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
   const memories = new Map<string, PodMemory>();
   /** UIDs of pods that have been Ready. */
   const served = new Set<string>();
-  const nodes = [
-    store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "node" }, spec: {} }),
-  ] as const;
+  const nodes = [add(store, "Node", "node", { spec: {} })] as const;
 
   const set = (name: string): StatefulSet => existing(STATEFUL_SETS, name) as StatefulSet;
   const sets = (): StatefulSet[] => store.list(STATEFUL_SETS, NAMESPACE) as StatefulSet[];

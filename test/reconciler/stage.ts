@@ -12,6 +12,7 @@ import type { RunInput } from "../../reconciler/run/session.ts";
 import { tick, type TickInput } from "../../reconciler/run/tick.ts";
 import type { BudgetMaintenance } from "../../reconciler/budget/act/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
+import { statefulSet } from "../builders.ts";
 import { startEmulator, type ApiOptions, type Emulator } from "../emulator/index.ts";
 
 export interface Stage {
@@ -80,24 +81,21 @@ export function deploy(
   const { store } = stage.emulator;
   for (const zone of zones) {
     const name = `${group}-zone-${zone}`;
-    const spec = {
-      serviceName: group,
-      replicas,
-      podManagementPolicy: "Parallel",
-      revisionHistoryLimit: 10,
-      updateStrategy: { type: "OnDelete" },
-      selector: { matchLabels: { name } },
-      template: {
-        metadata: { labels: { ...podLabels, name }, annotations: podAnnotations },
-        spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] },
+    const { spec, ...set } = statefulSet(name, replicas, {
+      labels: { "rollout-group": group, ...labels },
+      annotations,
+      spec: {
+        serviceName: group,
+        revisionHistoryLimit: 10,
+        template: {
+          metadata: { labels: { ...podLabels, name }, annotations: podAnnotations },
+          spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] },
+        },
       },
-    };
+    });
     const earlier = store.get("statefulsets.apps", "default", name);
     if (earlier) store.update("statefulsets.apps", { ...earlier, spec });
-    else {
-      const metadata = { name, namespace: "default", labels: { "rollout-group": group, ...labels }, annotations };
-      store.create("statefulsets.apps", { apiVersion: "apps/v1", kind: "StatefulSet", metadata, spec });
-    }
+    else store.create("statefulsets.apps", { ...set, spec });
   }
 }
 

@@ -7,6 +7,7 @@ import { BUDGET, GROUP, NAMESPACE } from "./names.ts";
 import type { DeletionsShape } from "./deletions/shape.ts";
 import { type HostFault, type NodesShape, ZONE_LABEL } from "./nodes/shape.ts";
 import { windowAnnotations, type WindowsShape } from "./windows/shape.ts";
+import { make } from "../builders.ts";
 
 export const FAULTS = [
   "requestLost",
@@ -222,40 +223,35 @@ export function zoneObject(shape: Shape, name: string): Draft {
   const leader = zones[zones.indexOf(name) - 1];
   const secondsBetween = secondsBetweenOf(shape, name);
   const labels = { app: GROUP, name, ...(shape.labelled === name && { tier: "spare" }) };
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: {
-      name,
-      namespace: NAMESPACE,
-      labels: {
-        app: GROUP,
-        "rollout-group": GROUP,
-        ...(prepared && { "grafana.com/prepare-downscale": "true" }),
-        ...(secondsBetween > 0 && { "grafana.com/min-time-between-zones-downscale": `${secondsBetween}s` }),
-      },
-      annotations: {
-        "rollout-max-unavailable": String(maxUnavailable),
-        ...(shape.accelerates && { "zonewise.dev/rollout-accelerate": "true" }),
-        ...(windows && windowAnnotations(windows)),
-        ...(followers && leader !== undefined && { "grafana.com/rollout-downscale-leader": leader }),
-        ...(followers &&
-          leader !== undefined &&
-          shape.ordered && { "grafana.com/rollout-upscale-only-when-leader-ready": "true" }),
-        ...(prepared && {
-          "grafana.com/prepare-downscale-http-path": "prepare",
-          "grafana.com/prepare-downscale-http-port": "80",
-        }),
-        ...(mirrored && {
-          "grafana.com/rollout-mirror-replicas-from-resource-name": GROUP,
-          "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
-          "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v1",
-        }),
-        ...(mirrored?.delayMs && {
-          "grafana.com/rollout-delayed-downscale": `${mirrored.delayMs / 1000}s`,
-          "grafana.com/rollout-prepare-delayed-downscale-url": `http://pod/${DELAYED_PATH}`,
-        }),
-      },
+  return make("StatefulSet", name, {
+    namespace: NAMESPACE,
+    labels: {
+      app: GROUP,
+      "rollout-group": GROUP,
+      ...(prepared && { "grafana.com/prepare-downscale": "true" }),
+      ...(secondsBetween > 0 && { "grafana.com/min-time-between-zones-downscale": `${secondsBetween}s` }),
+    },
+    annotations: {
+      "rollout-max-unavailable": String(maxUnavailable),
+      ...(shape.accelerates && { "zonewise.dev/rollout-accelerate": "true" }),
+      ...(windows && windowAnnotations(windows)),
+      ...(followers && leader !== undefined && { "grafana.com/rollout-downscale-leader": leader }),
+      ...(followers &&
+        leader !== undefined &&
+        shape.ordered && { "grafana.com/rollout-upscale-only-when-leader-ready": "true" }),
+      ...(prepared && {
+        "grafana.com/prepare-downscale-http-path": "prepare",
+        "grafana.com/prepare-downscale-http-port": "80",
+      }),
+      ...(mirrored && {
+        "grafana.com/rollout-mirror-replicas-from-resource-name": GROUP,
+        "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
+        "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v1",
+      }),
+      ...(mirrored?.delayMs && {
+        "grafana.com/rollout-delayed-downscale": `${mirrored.delayMs / 1000}s`,
+        "grafana.com/rollout-prepare-delayed-downscale-url": `http://pod/${DELAYED_PATH}`,
+      }),
     },
     spec: {
       replicas,
@@ -278,7 +274,7 @@ export function zoneObject(shape: Shape, name: string): Draft {
         },
       },
     },
-  };
+  });
 }
 
 /** Where pods are told that they go later. */
@@ -287,12 +283,7 @@ export const TEMPLATES = "replicatemplates.rollout-operator.grafana.com";
 
 /** What mirroring zones take their replicas from; an autoscaler owns it. */
 export function templateObject({ replicas }: Shape): Draft {
-  return {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ReplicaTemplate",
-    metadata: { name: GROUP, namespace: NAMESPACE },
-    spec: { replicas },
-  };
+  return make("ReplicaTemplate", GROUP, { namespace: NAMESPACE, spec: { replicas } });
 }
 
 /** For which a pod of another zone must have been ready, so that its budget lets its peer go. */
@@ -300,15 +291,13 @@ export const delayMs = ({ partitioned, evictions }: Pick<Shape, "partitioned" | 
   partitioned ? 1000 * (evictions?.delaySeconds ?? 0) : 0;
 
 export function budgetObject({ budget, percent, partitioned, evictions }: Shape): Draft {
-  return {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ZoneAwarePodDisruptionBudget",
-    metadata: { name: BUDGET, namespace: NAMESPACE },
+  return make("ZoneAwarePodDisruptionBudget", BUDGET, {
+    namespace: NAMESPACE,
     spec: {
       ...(percent === undefined ? { maxUnavailable: budget } : { maxUnavailablePercentage: percent }),
       selector: { matchLabels: { app: GROUP } },
       ...(partitioned && { podNamePartitionRegex: "[a-z-]+-([0-9]+)" }),
       ...(delayMs({ partitioned, evictions }) > 0 && { crossZoneEvictionDelay: `${evictions?.delaySeconds}s` }),
     },
-  };
+  });
 }

@@ -43,6 +43,7 @@ import type { Schedule } from "./schedule.ts";
 import { BUDGETS, NAMESPACE, TWIN, VALIDATING } from "./names.ts";
 import { budgetObject, DELAYED_PATH, type Shape, templateObject, TEMPLATES, zoneObject } from "./shape.ts";
 import { forBoth, twinObjects } from "./wider.ts";
+import { add } from "../builders.ts";
 
 export interface WorldOptions {
   readonly schedule: Schedule;
@@ -209,7 +210,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     );
   for (const name of [NAMESPACE, ...(shape.twin ? [TWIN] : [])]) {
     const labels = { "kubernetes.io/metadata.name": name };
-    store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
+    add(store, "Namespace", name, { labels });
   }
   const spec = { type: "ExternalName", externalName: "localhost" };
   const metadata = { name: "rollout-operator", namespace: NAMESPACE };

@@ -25,6 +25,7 @@ import { reportNode } from "../../emulator/controllers/report-node.ts";
 import type { OpenStage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone, type ZoneOptions } from "../stage/zones.ts";
+import { make } from "../../builders.ts";
 
 export const FROM = "1.0.0";
 export const TO = "1.1.0";
@@ -202,10 +203,7 @@ export async function followShadows(
 
 /** A policy of the nodes of the test. */
 export function buildPolicy(namespace: string, spec: object): object {
-  return {
-    apiVersion: "zonewise.dev/v1",
-    kind: "NodeUpdatePolicy",
-    metadata: { name: namespace },
+  return make("NodeUpdatePolicy", namespace, {
     spec: { nodeSelector: { [TEST_LABEL]: namespace }, health: { minReadySeconds: 0, timeoutSeconds: 300 }, ...spec },
-  };
+  });
 }

@@ -15,6 +15,7 @@ import { define } from "../stage/definitions.ts";
 import { until } from "../stage/until.ts";
 import { serverVariables, startEntry, type TestProcess } from "../stage/process.ts";
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
+import { make } from "../../builders.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
 const FOLDER = "infra/manifests/node-updates";
@@ -164,13 +165,7 @@ async function createNodes(
       [RESERVED]: "true",
       "bottlerocket.aws/updater-interface-version": "2.0.0",
     };
-    created.push(
-      await call<Node>("POST", "/api/v1/nodes", {
-        apiVersion: "v1",
-        kind: "Node",
-        metadata: { name: `${namespace}-${n}`, labels },
-      }),
-    );
+    created.push(await call<Node>("POST", "/api/v1/nodes", make("Node", `${namespace}-${n}`, { labels })));
   }
   return created;
 }

@@ -27,6 +27,7 @@ import { RESERVED } from "../../emulator/controllers/schedule.ts";
 import { applyRbac, buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
+import { make } from "../../builders.ts";
 
 const id = randomBytes(3).toString("hex");
 const namespace = `zw-nodes-${id}`;
@@ -117,12 +118,7 @@ async function applyNodeRbac(file: string): Promise<void> {
   }
 }
 
-const policy = (spec: object, name = `p-${id}`) => ({
-  apiVersion: "zonewise.dev/v1",
-  kind: "NodeUpdatePolicy",
-  metadata: { name },
-  spec,
-});
+const policy = (spec: object, name = `p-${id}`) => make("NodeUpdatePolicy", name, { spec });
 
 describe("a campaign under the rights of the manifests", () => {
   it("updates three nodes, zone after zone, and leaves no trace on them", async () => {

@@ -3,13 +3,9 @@ import { describe, it } from "node:test";
 import { put, type KubeObject } from "../objects.ts";
 import type { Pod } from "./objects.ts";
 import { pickNode } from "./schedule.ts";
-import { pod as podOf, stored } from "../../builders.ts";
+import { pod as podOf, stored, make } from "../../builders.ts";
 
-const node = (name: string, labels: Record<string, string>): KubeObject => ({
-  apiVersion: "v1",
-  kind: "Node",
-  metadata: { name, uid: name, resourceVersion: "1", creationTimestamp: "", labels },
-});
+const node = (name: string, labels: Record<string, string>): KubeObject => stored(make("Node", name, { labels }));
 const NODES = [
   node("n1", { zone: "z1" }),
   node("n2", { zone: "z2" }),

@@ -7,7 +7,7 @@ import type { Draft, KubeObject } from "../objects.ts";
 import { createStore, type Store } from "../store.ts";
 import { startControllers } from "./index.ts";
 import type { Pod, StatefulSet, StatefulSetStatus } from "./objects.ts";
-import { pod as podOf, statefulSet as zoneOf } from "../../builders.ts";
+import { pod as podOf, statefulSet as zoneOf, add } from "../../builders.ts";
 
 export interface Cluster {
   readonly store: Store;
@@ -31,7 +31,7 @@ export function createCluster({ nodes = 3 }: { nodes?: number } = {}): Cluster {
   const store = createStore(clock);
   for (let n = 1; n <= nodes; n++) {
     const labels = { "topology.kubernetes.io/zone": `zone-${n}` };
-    store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: `node-${n}`, labels }, spec: {} });
+    add(store, "Node", `node-${n}`, { labels, spec: {} });
   }
   const stop = startControllers(store, clock);
   const getExisting = (resource: string, name: string): KubeObject => {

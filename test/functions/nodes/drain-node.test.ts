@@ -14,6 +14,7 @@ import {
   setNodeStage,
   SHADOWS,
 } from "./stage.ts";
+import { add } from "../../builders.ts";
 
 const BASE = "/bottlerocket-node-resource";
 const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> =>
@@ -25,10 +26,8 @@ function createPod(
   more: { readonly node?: string; readonly labels?: object } = {},
 ): KubeObject {
   const { node = "node-1", labels = {} } = more;
-  return store.create("pods", {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default", labels: { ...labels } },
+  return add(store, "Pod", name, {
+    labels: { ...labels },
     spec: { nodeName: node, containers: [] },
     status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
   });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createShadow, headersOf, NAMESPACE, playAgent, setNodeStage, type Agent, type NodeStage } from "./stage.ts";
+import { add } from "../../builders.ts";
 
 const UNCORDON = "POST /bottlerocket-node-resource/uncordon";
 
@@ -102,13 +103,7 @@ describe("agents on four nodes", () => {
     it(`the one of node ${pod}, for node ${node}, is answered with ${status}`, async (t) => {
       const stage = await setNodeStage(t);
       if (!stage.emulator.store.get("nodes", undefined, "node-4"))
-        stage.emulator.store.create("nodes", {
-          apiVersion: "v1",
-          kind: "Node",
-          metadata: { name: "node-4" },
-          spec: {},
-          status: {},
-        });
+        add(stage.emulator.store, "Node", "node-4", { spec: {}, status: {} });
       for (const n of [1, 2, 3, 4]) createShadow(stage, `node-${n}`, { spec: { state: "Idle" } });
       const agents = new Map<number, Agent>();
       for (const n of [1, 2, 3, 4]) agents.set(n, await playAgent(stage, `node-${n}`));

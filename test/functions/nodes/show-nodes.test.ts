@@ -11,11 +11,9 @@ import { newShadow } from "../../../reconciler/nodes/shadow.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { keepingLog } from "../stage.ts";
 import { NAMESPACE, type NodeStage, setNodeStage, SHADOWS } from "./stage.ts";
+import { add, make } from "../../builders.ts";
 
-const POLICY_CRD: Draft = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "nodeupdatepolicies.zonewise.dev" },
+const POLICY_CRD: Draft = make("CustomResourceDefinition", "nodeupdatepolicies.zonewise.dev", {
   spec: {
     group: "zonewise.dev",
     scope: "Cluster",
@@ -30,7 +28,7 @@ const POLICY_CRD: Draft = {
       },
     ],
   },
-};
+});
 
 function addShadow({ emulator }: NodeStage, name: string, status: object | undefined): void {
   const shadow = newShadow({ name, uid: `uid-${name}` }, NAMESPACE);
@@ -68,12 +66,7 @@ it("the metrics of the nodes are those of the stored objects, shown by one repli
   ];
   const known = { node: "n1", nodeUid: "uid-n1", shadowUid: "s", from: "1.0.0", to: "1.1.0", bootId: "b" };
   const active = [{ ...known, startedAt: "2026-01-01T00:00:00Z", phase: "Draining", since: "2026-01-01T00:01:00Z" }];
-  const policy = store.create("nodeupdatepolicies.zonewise.dev", {
-    apiVersion: "zonewise.dev/v1",
-    kind: "NodeUpdatePolicy",
-    metadata: { name: "default" },
-    spec: {},
-  });
+  const policy = add(store, "NodeUpdatePolicy", "default", { spec: {} });
   store.update("nodeupdatepolicies.zonewise.dev", {
     ...policy,
     status: { active, transitions, skipped: { DrainBlocked: 1 }, windowOpen: true },

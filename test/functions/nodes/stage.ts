@@ -16,6 +16,7 @@ import { MANAGED_LABEL, MANAGED_VALUE, newShadow, shadowName } from "../../../re
 import { dig, fieldsOf, type KubeObject, put } from "../../emulator/objects.ts";
 import { listen } from "../../loopback.ts";
 import { type Entry, keepingLog, setStage, type Stage } from "../stage.ts";
+import { add, make } from "../../builders.ts";
 
 export const NAMESPACE = "brupop-bottlerocket-aws";
 export const ACCOUNT = "brupop-agent-service-account";
@@ -74,12 +75,8 @@ export async function setNodeStage(t: TestContext, { policy = POLICY }: Options 
       "nodes",
       put(node, ["metadata", "labels"], { ...node.metadata.labels, [MANAGED_LABEL]: MANAGED_VALUE }),
     );
-  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
-  store.create("serviceaccounts", {
-    apiVersion: "v1",
-    kind: "ServiceAccount",
-    metadata: { name: ACCOUNT, namespace: NAMESPACE },
-  });
+  add(store, "Namespace", NAMESPACE);
+  add(store, "ServiceAccount", ACCOUNT, { namespace: NAMESPACE });
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
   const { cluster } = stage;
@@ -166,18 +163,10 @@ export async function playAgent({ emulator, cluster }: Stage, node: string, trai
     bound = true,
   } = traits;
   const { store } = emulator;
-  if (!store.get("serviceaccounts", namespace, account))
-    store.create("serviceaccounts", {
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { name: account, namespace },
-    });
-  const made = store.create("pods", {
-    apiVersion: "v1",
-    kind: "Pod",
+  if (!store.get("serviceaccounts", namespace, account)) add(store, "ServiceAccount", account, { namespace });
+  const made = add(store, "Pod", pod, {
+    namespace,
     metadata: {
-      name: pod,
-      namespace,
       ownerReferences: [{ apiVersion: "apps/v1", kind: "DaemonSet", name: "d", uid: "d", controller: true }],
     },
     spec: { nodeName: node, serviceAccountName: account, containers: [] },
@@ -236,10 +225,7 @@ export function createShadow(
 }
 
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-const SHADOW_CRD = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: SHADOWS },
+const SHADOW_CRD = make("CustomResourceDefinition", SHADOWS, {
   spec: {
     group: "brupop.bottlerocket.aws",
     scope: "Namespaced",
@@ -256,4 +242,4 @@ const SHADOW_CRD = {
       },
     ],
   },
-};
+});

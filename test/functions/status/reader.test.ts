@@ -10,11 +10,10 @@ import type { Draft } from "../../emulator/objects.ts";
 import { writeLease } from "../../cli/stage.ts";
 import { createZone, setStage } from "../stage.ts";
 import { stored, NOW, zone } from "./samples.ts";
-import { pod } from "../../builders.ts";
+import { pod, add, make } from "../../builders.ts";
 
 const LEASE = { namespace: "default", name: "zonewise-reconciler" };
 const GROUPS = "rolloutgroups.zonewise.dev";
-const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 
 /** A reader with a clock that the test sets. */
 async function setReader(t: TestContext, ...definitions: readonly string[]) {
@@ -31,12 +30,8 @@ async function setReaderOf(t: TestContext, namespaces: readonly string[], defini
   return { stage, store: stage.emulator.store, clock, read: createReader(options, clock) };
 }
 
-const groupOf = (name: string, status: Partial<RolloutGroupStatus>, namespace = "default"): Draft => ({
-  apiVersion: "zonewise.dev/v1",
-  kind: "RolloutGroup",
-  metadata: { name, namespace },
-  status: { group: name, ...status },
-});
+const groupOf = (name: string, status: Partial<RolloutGroupStatus>, namespace = "default"): Draft =>
+  make("RolloutGroup", name, { namespace, status: { group: name, ...status } });
 
 const both = ["rolloutgroups", "zoneawarepoddisruptionbudgets"] as const;
 
@@ -112,23 +107,14 @@ describe("the status page", { timeout: 300_000 }, () => {
     const uid = "3d3b5b0a-0000-4000-8000-000000000000";
     const time = "2026-11-22T02:59:00Z";
     const disruptedPods = { "a-0": { kind: "eviction", uid, pinned: true, time, by: "x" } };
-    store.create(BUDGETS, {
-      apiVersion: "rollout-operator.grafana.com/v1",
-      kind: "ZoneAwarePodDisruptionBudget",
-      metadata: { name: "b", namespace: "default" },
-      spec: {},
-      status: { disruptedPods },
-    });
+    add(store, "ZoneAwarePodDisruptionBudget", "b", { spec: {}, status: { disruptedPods } });
     for (const [name, reportingComponent, lastTimestamp] of [
       ["a", "zonewise", "2026-11-22T02:00:00Z"],
       ["b", "zonewise", "2026-11-22T02:30:00Z"],
       ["of-the-same-second", "zonewise", "2026-11-22T02:30:00Z"],
       ["c", "kubelet", "2026-11-22T02:59:00Z"],
     ] as const)
-      store.create("events", {
-        apiVersion: "v1",
-        kind: "Event",
-        metadata: { name, namespace: "default" },
+      add(store, "Event", name, {
         involvedObject: { kind: "Pod", name },
         reason: name,
         type: "Normal",
@@ -151,10 +137,7 @@ describe("the status page", { timeout: 300_000 }, () => {
     const { stage, store, clock, read } = await setReader(t, ...both);
     const clockOfLease = { emulator: stage.emulator, clock: { now: () => NOW } };
     writeLease(clockOfLease, { holder: "", tickedMs: 190_000, renewedMs: 190_000 });
-    store.create("cronjobs.batch", {
-      apiVersion: "batch/v1",
-      kind: "CronJob",
-      metadata: { name: "zonewise-reconciler", namespace: "default" },
+    add(store, "CronJob", "zonewise-reconciler", {
       spec: { suspend: true },
       status: { lastScheduleTime: "2026-11-22T02:00:00Z" },
     });
@@ -181,12 +164,7 @@ describe("the status page", { timeout: 300_000 }, () => {
     store.create(GROUPS, groupOf("store", { phase: "Ready" }));
     await read(undefined);
     store.create(GROUPS, groupOf("second", { phase: "Ready" }));
-    store.create(BUDGETS, {
-      apiVersion: "rollout-operator.grafana.com/v1",
-      kind: "ZoneAwarePodDisruptionBudget",
-      metadata: { name: "b", namespace: "default" },
-      spec: {},
-    });
+    add(store, "ZoneAwarePodDisruptionBudget", "b", { spec: {} });
     stage.emulator.faults.inject({ resource: GROUPS, verb: "list", effect: { kind: "error" } });
     clock.at = 2000;
     const { groups, budgets, problems } = await read(undefined);
@@ -210,22 +188,20 @@ describe("the status page", { timeout: 300_000 }, () => {
 
   it("reads the namespaces beside one that forbids it, whose records stay", async (t) => {
     const { stage, store, clock, read } = await setReaderOf(t, ["gone", "default"], both);
-    const add = (name: string, namespace: string, time: string) => {
+    const addBoth = (name: string, namespace: string, time: string) => {
       store.create(GROUPS, groupOf(name, { phase: "Ready" }, namespace));
-      store.create("events", {
-        apiVersion: "v1",
-        kind: "Event",
-        metadata: { name, namespace },
+      add(store, "Event", name, {
+        namespace,
         involvedObject: { kind: "Pod", name },
         reportingComponent: "zonewise",
         lastTimestamp: `2026-11-22T02:${time}:00Z`,
       });
     };
-    add("old", "gone", "20");
-    add("store", "default", "10");
+    addBoth("old", "gone", "20");
+    addBoth("store", "default", "10");
     await read(undefined);
     stage.emulator.faults.inject({ verb: "list", namespace: "gone", effect: { kind: "forbidden" } });
-    add("second", "default", "30");
+    addBoth("second", "default", "30");
     clock.at = 2000;
     const { groups, decisions, problems } = await read(undefined);
     assert.deepEqual(listPart(groups).map(keyOf), ["default/second", "default/store", "gone/old"]);

@@ -11,6 +11,7 @@ import { createLog } from "../../../infra/log.ts";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import type { ManualClock } from "../../emulator/clock.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
+import { add } from "../../builders.ts";
 
 export const DAY = 86_400_000;
 export const NAME = "rollout-operator-self-signed-certificate";
@@ -72,14 +73,7 @@ export function putSecret(store: Store, texts: Readonly<Record<string, string>>)
   );
   const before = store.get("secrets", "default", NAME);
   if (before) store.update("secrets", { ...before, data });
-  else
-    store.create("secrets", {
-      apiVersion: "v1",
-      kind: "Secret",
-      type: "Opaque",
-      metadata: { name: NAME, namespace: "default" },
-      data,
-    });
+  else add(store, "Secret", NAME, { type: "Opaque", data });
 }
 
 /** True if a client that trusts this bundle accepts the certificate. */

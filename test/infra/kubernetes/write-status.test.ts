@@ -5,6 +5,7 @@ import type { Cluster, Patch, Replacement } from "../../../infra/kubernetes/clus
 import { type RolloutGate, rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import { logUnwritten, type StatusChange, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
+import { make } from "../../builders.ts";
 
 const object = { namespace: "cache", name: "one", uid: "u1", resourceVersion: "7" };
 const place = { namespace: "cache", name: "one", subresource: "status" };
@@ -58,12 +59,11 @@ describe("writing a status", () => {
 
   it("updates the object of the UID and the version that were read", async () => {
     const { calls } = await write({ by: { kind: "RolloutGate" } });
-    const body = {
-      apiVersion: "zonewise.dev/v1",
-      kind: "RolloutGate",
-      metadata: { namespace: "cache", name: "one", uid: "u1", resourceVersion: "7" },
+    const body = make("RolloutGate", "one", {
+      namespace: "cache",
+      metadata: { uid: "u1", resourceVersion: "7" },
       status: { a: 3 },
-    };
+    });
     assert.deepEqual(calls[1], ["replace", { ...place, body }]);
   });
 

@@ -7,17 +7,17 @@ import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { type Facts, startProcess } from "./adapter.ts";
+import { make } from "../../builders.ts";
 
 export const NOW = Date.parse("2026-01-01T12:00:00Z");
 export const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
 export function budgetObject(spec: object = {}, name = "ingester"): object {
-  return {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ZoneAwarePodDisruptionBudget",
-    metadata: { namespace: "test", name, uid: `uid-${name}`, resourceVersion: "1", generation: 1 },
+  return make("ZoneAwarePodDisruptionBudget", name, {
+    namespace: "test",
+    metadata: { uid: `uid-${name}`, resourceVersion: "1", generation: 1 },
     spec: { selector: { matchLabels: { "rollout-group": "ingester" } }, ...spec },
-  };
+  });
 }
 
 export function budget(spec: object = {}): Budget {

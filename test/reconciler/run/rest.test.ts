@@ -9,6 +9,7 @@ import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/session.ts";
 import { define } from "../../demo/definitions.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
+import { make } from "../../builders.ts";
 
 const LIST = "GET apps/v1/statefulsets collection";
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
@@ -120,12 +121,10 @@ describe("a run whose groups are settled", () => {
     const { store } = stage.emulator;
     await define(store, ["zoneawarepoddisruptionbudgets"]);
     const count = await start();
-    const budget = (maxUnavailable: number) => ({
-      apiVersion: "rollout-operator.grafana.com/v1",
-      kind: "ZoneAwarePodDisruptionBudget",
-      metadata: { name: "ingester", namespace: "default" },
-      spec: { maxUnavailable, selector: { matchLabels: { "rollout-group": "ingester" } } },
-    });
+    const budget = (maxUnavailable: number) =>
+      make("ZoneAwarePodDisruptionBudget", "ingester", {
+        spec: { maxUnavailable, selector: { matchLabels: { "rollout-group": "ingester" } } },
+      });
     store.create(BUDGETS, budget(1));
     assert.ok((await untilTick(count)) <= 1000, "new");
     await pass(50_000);

@@ -10,6 +10,7 @@ import type { KubeObject } from "../../emulator/objects.ts";
 import { nameLease, pendingOf } from "../../../reconciler/downscale/act/downscale-lease.ts";
 import { MIRROR, mirrorStage } from "../scaling/mirror-stage.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+import { add } from "../../builders.ts";
 
 const LEADER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const LAST = "grafana.com/last-downscale";
@@ -112,14 +113,8 @@ describe("a zone that is to shrink", () => {
     const { uid, generation } = store.get("statefulsets.apps", "default", "ingester-zone-b")?.metadata ?? {};
     const at = new Date(on.stage.time.now()).toISOString();
     const note = { "ingester-zone-b": { uid, generation, from: 3, to: 2, prepared: { start: 2, end: 3 }, at } };
-    store.create("leases.coordination.k8s.io", {
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: {
-        name: nameLease("ingester", "ingester-zone-b"),
-        namespace: "default",
-        annotations: { "zonewise/pending-downscales": JSON.stringify(note) },
-      },
+    add(store, "Lease", nameLease("ingester", "ingester-zone-b"), {
+      annotations: { "zonewise/pending-downscales": JSON.stringify(note) },
     });
     const { patches, outcome } = await on.pass();
     assert.deepEqual(

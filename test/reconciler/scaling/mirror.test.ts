@@ -5,6 +5,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { deploy } from "../stage.ts";
 import { A, type Case, mirroring, playCases, STATUS } from "./mirror-cases.ts";
 import { mirrorStage, NO_WRITE_BACK, type MirrorStage } from "./mirror-stage.ts";
+import { make } from "../../builders.ts";
 
 let on: MirrorStage;
 beforeEach(async () => (on = await mirrorStage()));
@@ -132,12 +133,11 @@ describe("mirroring", () => {
       )
     ).body as { spec: object };
     const names = { plural: "lates", singular: "late", kind: "Late", listKind: "LateList" };
-    await on.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-      apiVersion: "apiextensions.k8s.io/v1",
-      kind: "CustomResourceDefinition",
-      metadata: { name: "lates.late.example" },
-      spec: { ...crd.spec, group: "late.example", names },
-    });
+    await on.call(
+      "POST",
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      make("CustomResourceDefinition", "lates.late.example", { spec: { ...crd.spec, group: "late.example", names } }),
+    );
     await on.call("POST", "/apis/late.example/v1/namespaces/default/lates", {
       apiVersion: "late.example/v1",
       kind: "Late",

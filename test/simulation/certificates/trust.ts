@@ -10,6 +10,7 @@ import type { Store } from "../../emulator/store.ts";
 import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Schedule } from "../schedule.ts";
+import { make } from "../../builders.ts";
 
 export const SECRET = "rollout-operator-self-signed-certificate";
 export const SERVER_NAME = `rollout-operator.${NAMESPACE}.svc`;
@@ -32,7 +33,7 @@ export async function secretObject(shape: CertificateShape, now: number): Promis
   const data = Object.fromEntries(
     Object.entries(pems).map(([name, pem]) => [name, Buffer.from(pem).toString("base64")]),
   );
-  return { apiVersion: "v1", kind: "Secret", metadata: { name: SECRET, namespace: NAMESPACE }, data };
+  return make("Secret", SECRET, { namespace: NAMESPACE, data });
 }
 
 export interface Mount {

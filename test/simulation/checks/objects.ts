@@ -3,6 +3,7 @@ import type { Draft } from "../../emulator/objects.ts";
 import { type Draw, drawFrom } from "../draw.ts";
 import { GROUP, NAMESPACE } from "../names.ts";
 import { type Asked, PROMETHEUS_URL } from "./prometheus.ts";
+import { make } from "../../builders.ts";
 
 export const GATES = "rolloutgates.zonewise.dev";
 export const GATE = "errors";
@@ -113,10 +114,8 @@ export function gateObject(shape: GateShape, expr = GATE_CHECK): Draft {
   const { when, onError, soakSeconds = 0, asksNothing = false, compares = false } = shape;
   const baseline = compares && { baseline: { expr: `${BASELINE_CHECK}{group="$(group)"}`, maxRatio: "1.5" } };
   const check = { name: "errors", ...checkObject(expr, shape), ...baseline };
-  return {
-    apiVersion: "zonewise.dev/v1",
-    kind: "RolloutGate",
-    metadata: { name: GATE, namespace: NAMESPACE },
+  return make("RolloutGate", GATE, {
+    namespace: NAMESPACE,
     spec: {
       group: GROUP,
       when,
@@ -125,31 +124,28 @@ export function gateObject(shape: GateShape, expr = GATE_CHECK): Draft {
       ...(soakSeconds > 0 && { soakSeconds }),
       ...(!asksNothing && { checks: [check] }),
     },
-  };
+  });
 }
 
 export function phasedObject(shape: PhasedShape, expr = PHASED_CHECK): Draft {
   const { successWhen, query, ...check } = checkObject(expr, shape);
-  return {
-    apiVersion: "sts.plus/v1alpha1",
-    kind: "PhasedRollout",
-    metadata: { name: PHASED, namespace: NAMESPACE },
+  return make("PhasedRollout", PHASED, {
+    namespace: NAMESPACE,
     spec: {
       targetRef: PHASED,
       finalCheck: shape.finalCheck,
       check: { ...check, query: { ...query, successWhen } },
     },
-  };
+  });
 }
 
 /** As its user wrote it, beside the group. */
 export function phasedSet({ ordered, readyAfterMs }: PhasedShape, build = 1, partition = 0): Draft {
   const labels = { app: PHASED, name: PHASED };
   const annotations = readyAfterMs !== undefined && { annotations: { "sim/ready-after-ms": String(readyAfterMs) } };
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name: PHASED, namespace: NAMESPACE, labels },
+  return make("StatefulSet", PHASED, {
+    namespace: NAMESPACE,
+    labels,
     spec: {
       replicas: PHASED_REPLICAS,
       serviceName: PHASED,
@@ -161,5 +157,5 @@ export function phasedSet({ ordered, readyAfterMs }: PhasedShape, build = 1, par
         spec: { containers: [{ name: "main", image: `db:${build}` }] },
       },
     },
-  };
+  });
 }

@@ -6,6 +6,7 @@ import { type Action, insist, pause, type People, recreate, SETS, until as waitU
 import { type Shape, zoneObject } from "../shape.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
 import type { Area } from "./incident.ts";
+import { make } from "../../builders.ts";
 
 const LEASE = "zonewise-reconciler";
 const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
@@ -74,12 +75,15 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   },
   /** Before its zones are. */
   makeGroup: ({ world, draw }) =>
-    world.ask("human", "POST", GROUPS_PATH, {
-      apiVersion: "zonewise.dev/v1",
-      kind: "RolloutGroup",
-      metadata: { name: draw.of([OTHER_GROUP, "store-gateway"]), namespace: NAMESPACE },
-      spec: { progressDeadlineSeconds: 900 },
-    }),
+    world.ask(
+      "human",
+      "POST",
+      GROUPS_PATH,
+      make("RolloutGroup", draw.of([OTHER_GROUP, "store-gateway"]), {
+        namespace: NAMESPACE,
+        spec: { progressDeadlineSeconds: 900 },
+      }),
+    ),
   /** A second group is made, updated, and deleted with what is told of it; it comes again while the same run goes on. */
   otherGroup: async (people) => {
     const { world, shape, draw } = people;

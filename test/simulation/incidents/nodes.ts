@@ -22,6 +22,7 @@ import { drawNodesShape } from "../nodes/shape.ts";
 import { type Action, insist, pause, type People, PODS } from "../person.ts";
 import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
+import { make } from "../../builders.ts";
 
 const MORE = 3;
 const KEPT = "sim/kept";
@@ -29,12 +30,16 @@ const STUCK = "stray-stuck";
 
 /** A pod that stays on the node until somebody removes its finalizer. */
 async function stick(people: People, { name }: NodeHost): Promise<void> {
-  await people.world.ask("human", "POST", PODS, {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: `${STUCK}-${name}`, namespace: NAMESPACE, finalizers: [KEPT] },
-    spec: { nodeName: name, containers: [{ name: "main", image: "app:1" }] },
-  });
+  await people.world.ask(
+    "human",
+    "POST",
+    PODS,
+    make("Pod", `${STUCK}-${name}`, {
+      namespace: NAMESPACE,
+      metadata: { finalizers: [KEPT] },
+      spec: { nodeName: name, containers: [{ name: "main", image: "app:1" }] },
+    }),
+  );
 }
 
 async function unstick(people: People): Promise<void> {

@@ -23,6 +23,7 @@ import type { Fault, Shape } from "../shape.ts";
 import { createAgentNetwork, type NodeApiServer } from "./network.ts";
 import { createNodeHost, type NodeHost } from "./node-host.ts";
 import { type FleetNode, fleetOf, type NodesShape, policyObject, POLICIES, TO } from "./shape.ts";
+import { add } from "../../builders.ts";
 
 export interface FleetOptions {
   readonly api: Api;
@@ -114,16 +115,8 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
       parse(readFileSync(join(DEFINITIONS, file), "utf8")) as Draft,
     );
   for (const { metadata } of store.list("nodes")) store.remove("nodes", undefined, metadata.name);
-  store.create("serviceaccounts", {
-    apiVersion: "v1",
-    kind: "ServiceAccount",
-    metadata: { name: ACCOUNT, namespace: NAMESPACE },
-  });
-  const daemons = store.create("daemonsets.apps", {
-    apiVersion: "apps/v1",
-    kind: "DaemonSet",
-    metadata: { name: AGENTS, namespace: NAMESPACE },
-  });
+  add(store, "ServiceAccount", ACCOUNT, { namespace: NAMESPACE });
+  const daemons = add(store, "DaemonSet", AGENTS, { namespace: NAMESPACE });
   store.create(POLICIES, policyObject(nodes));
   for (const node of fleetOf(shape.zones, nodes)) hosts.set(node.name, startHost(node));
   for (let i = 0; i < nodes.nodeApis; i++) schedule.after(i, startNodeApi);
@@ -166,10 +159,9 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
   function createAgentPod({ name }: NodeHost): void {
     if (store.get("pods", NAMESPACE, podOf(name)) || !store.get("nodes", undefined, name)) return;
     const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: AGENTS, uid: daemons.metadata.uid };
-    store.create("pods", {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: podOf(name), namespace: NAMESPACE, ownerReferences: [{ ...owner, controller: true }] },
+    add(store, "Pod", podOf(name), {
+      namespace: NAMESPACE,
+      metadata: { ownerReferences: [{ ...owner, controller: true }] },
       spec: { nodeName: name, serviceAccountName: ACCOUNT, containers: [{ name: "agent", image: "agent" }] },
       status: { phase: "Pending" },
     });

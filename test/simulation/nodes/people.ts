@@ -5,6 +5,7 @@ import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, PODS, recreate } from "../person.ts";
 import type { NodeHost } from "./node-host.ts";
 import { LEFT_OUT, type NodesShape, POLICIES, POLICY, policyObject, ZONE_LABEL } from "./shape.ts";
+import { make } from "../../builders.ts";
 
 export const NODES_PATH = "/api/v1/nodes";
 const POLICIES_PATH = "/apis/zonewise.dev/v1/nodeupdatepolicies";
@@ -41,12 +42,16 @@ async function makeStray(people: People): Promise<void> {
   const name = `${STRAY}-${draw.of(["x", "y", "z"])}`;
   const nodeSelector = { [ZONE_LABEL]: draw.of(shape.zones) };
   const finalizers = draw.chance(0.5) ? [KEPT] : [];
-  await world.ask("human", "POST", PODS, {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: NAMESPACE, finalizers },
-    spec: { nodeSelector, containers: [{ name: "main", image: "app:1" }] },
-  });
+  await world.ask(
+    "human",
+    "POST",
+    PODS,
+    make("Pod", name, {
+      namespace: NAMESPACE,
+      metadata: { finalizers },
+      spec: { nodeSelector, containers: [{ name: "main", image: "app:1" }] },
+    }),
+  );
   await briefly(people);
   await insist(people, `${PODS}/${name}`, { metadata: { finalizers: null } });
 }

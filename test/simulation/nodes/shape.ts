@@ -3,6 +3,7 @@ import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
 import { type CheckShape, checkObject, NODES_CHECK } from "../checks/objects.ts";
+import { make } from "../../builders.ts";
 
 /** What a host does wrong. */
 export const HOST_FAULTS = [
@@ -110,19 +111,15 @@ export function fleetOf(zones: readonly string[], nodes: NodesShape): readonly F
 }
 
 /** The Node as its kubelet registers it. */
-export const nodeObject = ({ name, zone, isSelected }: FleetNode): Draft => ({
-  apiVersion: "v1",
-  kind: "Node",
-  metadata: {
-    name,
+export const nodeObject = ({ name, zone, isSelected }: FleetNode): Draft =>
+  make("Node", name, {
     labels: {
       [ZONE_LABEL]: zone,
       [LEFT_OUT]: String(!isSelected),
       [MANAGED_LABEL]: MANAGED_VALUE,
     },
-  },
-  spec: {},
-});
+    spec: {},
+  });
 
 /** Minutes in which updates may start, of each ten. */
 export const OPEN_MINUTES = 5;
@@ -134,10 +131,7 @@ const ONE_SHOT = `0 */${ONE_SHOT_MINUTES} * * * *`;
 
 export function policyObject(shape: NodesShape): Draft {
   const { maxConcurrent, windowed, selective, maxFailed, drain, deadlines, protects } = shape;
-  return {
-    apiVersion: "zonewise.dev/v1",
-    kind: "NodeUpdatePolicy",
-    metadata: { name: POLICY },
+  return make("NodeUpdatePolicy", POLICY, {
     spec: {
       enabled: true,
       nodeSelector: selective ? { [LEFT_OUT]: "false" } : {},
@@ -151,5 +145,5 @@ export function policyObject(shape: NodesShape): Draft {
       ...(shape.oneShot && { window: { cron: ONE_SHOT } }),
       ...(shape.check && { checks: [{ name: NODES_CHECK, ...checkObject(NODES_CHECK, shape.check) }] }),
     },
-  };
+  });
 }

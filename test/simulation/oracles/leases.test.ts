@@ -5,6 +5,7 @@ import type { KubeObject } from "../../emulator/store.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Process } from "../process.ts";
+import { make, stored } from "../../builders.ts";
 
 const [ONE, TWO] = ["reconciler-1", "reconciler-2"];
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
@@ -19,24 +20,19 @@ interface State {
   readonly seconds?: number | undefined;
 }
 
-const lease = ({ holder = "", renewed = 0, since = 0, successor = "", ...rest }: State, name = NAME): KubeObject => ({
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  metadata: {
-    name,
-    namespace: NAMESPACE,
-    uid: name,
-    resourceVersion: "1",
-    creationTimestamp: "",
-    annotations: { "zonewise/successor": successor },
-  },
-  spec: {
-    holderIdentity: holder && `${holder}_x`,
-    leaseDurationSeconds: "seconds" in rest ? rest.seconds : 15,
-    renewTime: new Date(renewed).toISOString(),
-    acquireTime: new Date(since).toISOString(),
-  },
-});
+const lease = ({ holder = "", renewed = 0, since = 0, successor = "", ...rest }: State, name = NAME): KubeObject =>
+  stored(
+    make("Lease", name, {
+      namespace: NAMESPACE,
+      annotations: { "zonewise/successor": successor },
+      spec: {
+        holderIdentity: holder && `${holder}_x`,
+        leaseDurationSeconds: "seconds" in rest ? rest.seconds : 15,
+        renewTime: new Date(renewed).toISOString(),
+        acquireTime: new Date(since).toISOString(),
+      },
+    }),
+  );
 
 interface Tools {
   /** From now on it is so many milliseconds since the beginning. */

@@ -6,6 +6,7 @@ import type { Stage } from "../../../reconciler/stage.ts";
 import { jobOn, setJobStage } from "./job-stage.ts";
 import * as on from "../stage.ts";
 import { upstreamSecret } from "../upstream.ts";
+import { add } from "../../../builders.ts";
 
 const { DAY, VALIDATING } = on;
 const isWrite = (call: string): boolean => !call.startsWith("GET");
@@ -41,12 +42,7 @@ describe("the certificate job", () => {
 
   it("fills a Secret that was made empty for it, and keeps its labels", async () => {
     const { store } = stage.emulator;
-    store.create("secrets", {
-      apiVersion: "v1",
-      kind: "Secret",
-      type: "Opaque",
-      metadata: { name: on.NAME, namespace: "default", labels: { by: "hand" } },
-    });
+    add(store, "Secret", on.NAME, { labels: { by: "hand" }, type: "Opaque" });
     assert.equal(await run().result, 0);
     assert.ok(on.accepts(bundles()[0] ?? "", text("cert")));
     assert.deepEqual(store.get("secrets", "default", on.NAME)?.metadata.labels, { by: "hand" });

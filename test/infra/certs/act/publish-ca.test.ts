@@ -8,6 +8,7 @@ import { systemClock } from "../../../../infra/clock.ts";
 import { dig, put } from "../../../emulator/objects.ts";
 import { keepingLog, setStage, type Stage } from "../../../functions/stage.ts";
 import { read } from "../../manifests.ts";
+import { add } from "../../../builders.ts";
 
 const NAMESPACE = "brupop-bottlerocket-aws";
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
@@ -15,7 +16,7 @@ const NAME = "bottlerocketshadows.brupop.bottlerocket.aws";
 
 async function setNamespace(t: TestContext): Promise<Stage> {
   const stage = await setStage(t);
-  stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+  add(stage.emulator.store, "Namespace", NAMESPACE);
   return stage;
 }
 

@@ -3,6 +3,7 @@ import { afterEach, describe, it } from "node:test";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
+import { add } from "../../../builders.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const READ_AND_RESERVE = [
@@ -185,7 +186,7 @@ for (const crd of ["ours", "upstream"] as const)
       stage = await setBudgetStage({ crd });
       writeBudget(stage);
       const { store } = stage.emulator;
-      store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+      add(store, "Namespace", "shop");
       for (const kind of ["statefulsets.apps", BUDGETS])
         for (const { metadata, status: _, ...object } of store.list(kind, "default")) {
           const { name, labels = {}, annotations = {} } = metadata;

@@ -7,6 +7,7 @@ import type { PendingDownscales } from "../../../../reconciler/downscale/pending
 import type { Draft } from "../../../../reconciler/report/events.ts";
 import { createConcluder } from "../../../../reconciler/downscale/act/conclude-downscales.ts";
 import { keepingLog, setStage } from "../../../functions/stage.ts";
+import { add } from "../../../builders.ts";
 
 export const LAST = "grafana.com/last-downscale";
 
@@ -69,15 +70,9 @@ export async function set(
       return [...stage.calls];
     },
     note(pending: PendingDownscales, spec: object = { holderIdentity: "" }, name = LEASE): void {
-      store.create("leases.coordination.k8s.io", {
-        apiVersion: "coordination.k8s.io/v1",
-        kind: "Lease",
-        metadata: {
-          name,
-          namespace: "default",
-          labels: { "zonewise/downscale": "pending" },
-          annotations: { "zonewise/pending-downscales": JSON.stringify(pending) },
-        },
+      add(store, "Lease", name, {
+        labels: { "zonewise/downscale": "pending" },
+        annotations: { "zonewise/pending-downscales": JSON.stringify(pending) },
         spec,
       });
     },

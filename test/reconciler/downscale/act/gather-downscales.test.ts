@@ -7,6 +7,7 @@ import { gatherGroupZones } from "../../../../reconciler/snapshot/gather.ts";
 import { minTimeOver } from "../../../../reconciler/scaling/min-time.ts";
 import { createZone, setStage } from "../../../functions/stage.ts";
 import { minTime } from "../../scaling/snapshots.ts";
+import { add } from "../../../builders.ts";
 
 const TRACKER = "tracker";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -33,22 +34,11 @@ describe("a downscale through /scale that is recorded only in the group's Lease"
       const note = {
         "zone-a": { uid: a.metadata?.uid, generation: 1, from: 4, prepared: { start: 2, end: 4 }, ...pending },
       };
-      store.create("leases.coordination.k8s.io", {
-        apiVersion: "coordination.k8s.io/v1",
-        kind: "Lease",
-        metadata: {
-          name: nameLease("ingester", "zone-a"),
-          namespace: "default",
-          annotations: { "zonewise/pending-downscales": JSON.stringify(note) },
-        },
+      add(store, "Lease", nameLease("ingester", "zone-a"), {
+        annotations: { "zonewise/pending-downscales": JSON.stringify(note) },
       });
       const data = tracked ? { "zone-a": JSON.stringify({ lastDownscaled: tracked }) } : {};
-      store.create("configmaps", {
-        apiVersion: "v1",
-        kind: "ConfigMap",
-        metadata: { name: TRACKER, namespace: "default" },
-        data,
-      });
+      add(store, "ConfigMap", TRACKER, { data });
       const zones = await gatherGroupZones({ namespace: "default", group: "ingester" }, { cluster: stage.cluster });
       const now = START;
       const times = await gatherDownscales(stage.cluster, zones, { zoneTracker: TRACKER, now });

@@ -14,6 +14,7 @@ import type { Draft } from "../../../emulator/objects.ts";
 import { startPrometheus, type ScriptedPrometheus } from "../../../prometheus/scripted.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
+import { add } from "../../../builders.ts";
 
 export const GATES = "rolloutgates.zonewise.dev";
 const CRD = new URL("../../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
@@ -128,13 +129,7 @@ export function writeGate({ stage, prometheus }: GateStage, spec: object = {}, c
   const whole = { group: "ingester", ...defaults, checks: [one], ...spec };
   const earlier = store.get(GATES, "default", "gate");
   if (earlier) store.update(GATES, { ...earlier, spec: whole });
-  else
-    store.create(GATES, {
-      apiVersion: "zonewise.dev/v1",
-      kind: "RolloutGate",
-      metadata: { name: "gate", namespace: "default" },
-      spec: whole,
-    });
+  else add(store, "RolloutGate", "gate", { spec: whole });
 }
 
 export interface StoredStatus {

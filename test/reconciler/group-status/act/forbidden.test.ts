@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import type { Fault } from "../../../emulator/faults.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 import { groupOf, GROUPS, setStatusStage, startSession } from "./status-stage.ts";
+import { add } from "../../../builders.ts";
 
 const ZONES = "statefulsets.apps";
 
@@ -12,7 +13,7 @@ async function start(t: TestContext, given: { readonly namespaces: readonly stri
   const stage = await setStatusStage();
   t.after(() => stage.close());
   const { store, faults } = stage.emulator;
-  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "going" } });
+  add(store, "Namespace", "going");
   deploy(stage, "x:1");
   const zone = store.get(ZONES, "default", "ingester-zone-a") ?? assert.fail();
   const { name, labels = {} } = zone.metadata;

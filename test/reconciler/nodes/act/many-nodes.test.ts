@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
+import { add } from "../../../builders.ts";
 
 let stage: NodeStage | undefined;
 afterEach(async () => {
@@ -12,7 +13,7 @@ afterEach(async () => {
 function addNodes(on: NodeStage, count: number): string[] {
   const names = Array.from({ length: count }, (_, i) => `big-${String(i).padStart(4, "0")}`);
   for (const name of names) {
-    on.emulator.store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name }, spec: {}, status: {} });
+    add(on.emulator.store, "Node", name, { spec: {}, status: {} });
     label(on, name);
     setNode(on, name, {});
   }

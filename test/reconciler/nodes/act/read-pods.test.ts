@@ -6,6 +6,7 @@ import { readNode } from "../../../../reconciler/nodes/node.ts";
 import type { NodeReading } from "../../../../reconciler/nodes/snapshot.ts";
 import { setBudgetStage, writeBudget } from "../../budget-stage.ts";
 import { deploy, type Stage } from "../../stage.ts";
+import { add } from "../../../builders.ts";
 
 let stage: Stage;
 beforeEach(async () => void (stage = await setBudgetStage()));
@@ -56,10 +57,7 @@ describe("a reading of a node", () => {
   ] as const)
     it(`${length > 1000 ? "leaves out" : "finds"} a PodDisruptionBudget with ${length} values in its selector`, async () => {
       const values = Array.from({ length }, (_, i) => (i === 0 ? "ingester" : `x${i}`));
-      stage.emulator.store.create("poddisruptionbudgets.policy", {
-        apiVersion: "policy/v1",
-        kind: "PodDisruptionBudget",
-        metadata: { name: "full", namespace: "default" },
+      add(stage.emulator.store, "PodDisruptionBudget", "full", {
         spec: { maxUnavailable: 0, selector: { matchExpressions: [{ key: "rollout-group", operator: "In", values }] } },
         status: { disruptionsAllowed: 0 },
       });

@@ -25,6 +25,7 @@ import { playAgent } from "../../../emulator/controllers/agent-step.ts";
 import { reportNode } from "../../../emulator/controllers/report-node.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
 import { setStage, type Stage } from "../../stage.ts";
+import { add } from "../../../builders.ts";
 
 export const NAMESPACE = "brupop";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
@@ -59,7 +60,7 @@ export function defineNodeUpdates({ emulator: { store } }: Stage): void {
 export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOptions = {}): Promise<NodeStage> {
   const stage = await setStage();
   const { store } = stage.emulator;
-  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+  add(store, "Namespace", NAMESPACE);
   if (options.definitions !== false) defineNodeUpdates(stage);
   const { cluster, calls } = stage.connect();
   const metrics = createMetrics();
@@ -116,12 +117,7 @@ export function label(stage: Stage, name: string, value: string | null = MANAGED
 }
 
 export function createPolicy(stage: Stage, name: string, spec: object = {}): void {
-  stage.emulator.store.create(POLICIES, {
-    apiVersion: "zonewise.dev/v1",
-    kind: "NodeUpdatePolicy",
-    metadata: { name },
-    spec,
-  });
+  add(stage.emulator.store, "NodeUpdatePolicy", name, { spec });
 }
 
 export const removePolicy = (stage: Stage, name: string): void =>

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { type ScriptedPrometheus, startPrometheus } from "../../../prometheus/scripted.ts";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
+import { add } from "../../../builders.ts";
 
 const NODES = ["node-1", "node-2", "node-3"];
 let stage: NodeStage;
@@ -78,14 +79,9 @@ describe("the checks of a policy", () => {
     await setUp({ secretRef: "prom" });
     await play(1);
     assert.match(statusOf(stage).message, /Secret prom does not exist/);
-    stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "zonewise" } });
+    add(stage.emulator.store, "Namespace", "zonewise");
     const data = { token: Buffer.from("s3cret").toString("base64") };
-    stage.emulator.store.create("secrets", {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "prom", namespace: "zonewise" },
-      data,
-    });
+    add(stage.emulator.store, "Secret", "prom", { namespace: "zonewise", data });
     prometheus.answer = () => ({ status: 400, body: { status: "error", errorType: "bad_data", error: "no s3cret" } });
     await play(2);
     assert.equal(prometheus.seen.at(-1)?.headers.authorization, "Bearer s3cret");

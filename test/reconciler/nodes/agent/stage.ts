@@ -18,6 +18,7 @@ import {
   setNodeStage,
   SHADOWS,
 } from "../../../functions/nodes/stage.ts";
+import { add } from "../../../builders.ts";
 
 export const NODE = "node-1";
 
@@ -88,13 +89,7 @@ export async function setAgentStage(t: TestContext, options: HostOptions = {}): 
     state: () => dig(stage.shadow(NODE), "status", "current_state"),
     status: (...path) => dig(stage.shadow(NODE), "status", ...path),
     createPod: (name) =>
-      void store.create("pods", {
-        apiVersion: "v1",
-        kind: "Pod",
-        metadata: { name, namespace: "default" },
-        spec: { nodeName: NODE, containers: [] },
-        status: { phase: "Running" },
-      }),
+      void add(store, "Pod", name, { spec: { nodeName: NODE, containers: [] }, status: { phase: "Running" } }),
   };
 }
 

@@ -6,6 +6,7 @@ import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { applySet, edit, FIRING, PHASED } from "./stage.ts";
 import { partitionOf, play, reasons } from "./play.ts";
+import { add } from "../../../builders.ts";
 
 const annotate = (name: string, value: string) => (object: KubeObject) => {
   object.metadata.annotations = { ...object.metadata.annotations, [name]: value };
@@ -34,12 +35,7 @@ it("a Secret is read by its name; without it there is no answer, and with it the
       assert.ok(reasons(stage).includes("PrometheusError"));
       assert.equal(stage.asked.length, 0);
       const data = { token: Buffer.from("secret-token").toString("base64") };
-      stage.emulator.store.create("secrets", {
-        apiVersion: "v1",
-        kind: "Secret",
-        metadata: { name: "prom", namespace: "default" },
-        data,
-      });
+      add(stage.emulator.store, "Secret", "prom", { data });
       await stage.tickFor(25);
       assert.ok((partitionOf(stage) ?? 3) < 3);
       assert.deepEqual(

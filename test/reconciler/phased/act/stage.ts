@@ -18,6 +18,7 @@ import {
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
 import type { Draft, KubeObject } from "../../../emulator/objects.ts";
 import { setStage, type Stage } from "../../stage.ts";
+import { add, make } from "../../../builders.ts";
 
 const CRD = new URL("../../../../infra/manifests/crds/phasedrollouts.yaml", import.meta.url);
 export const PHASED = "phasedrollouts.sts.plus";
@@ -192,12 +193,7 @@ export async function applySet(stage: Stage, image: string, { name = "db", ...mo
     selector: { matchLabels: { name } },
     template: pods,
   };
-  const body = {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name, namespace: "default", annotations },
-    spec,
-  } as unknown as StatefulSet;
+  const body = make("StatefulSet", name, { annotations, spec }) as unknown as StatefulSet;
   await cluster.create(statefulSets, { namespace: "default", body });
 }
 
@@ -222,12 +218,7 @@ export function createRollout(
     },
     ...spec,
   };
-  store.create(PHASED, {
-    apiVersion: "sts.plus/v1alpha1",
-    kind: "PhasedRollout",
-    metadata: { name, namespace: "default" },
-    spec: whole,
-  });
+  add(store, "PhasedRollout", name, { spec: whole });
 }
 
 /** Changes the stored object as a user does. */

@@ -7,6 +7,7 @@ import type { Effect } from "../../../emulator/faults.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
+import { add } from "../../../builders.ts";
 
 const LEASES = "leases.coordination.k8s.io";
 const JUDGED = { "grafana.com/prepare-downscale": "true" };
@@ -38,14 +39,8 @@ async function tickAndWrites(stage: Stage) {
 }
 
 function writeLease({ emulator, time }: Stage, holder: string, pending: object = {}): void {
-  emulator.store.create(LEASES, {
-    apiVersion: "coordination.k8s.io/v1",
-    kind: "Lease",
-    metadata: {
-      name: nameLease("ingester", ""),
-      namespace: "default",
-      annotations: { statefulset: "ingester-zone-b", "zonewise/pending-downscales": JSON.stringify(pending) },
-    },
+  add(emulator.store, "Lease", nameLease("ingester", ""), {
+    annotations: { statefulset: "ingester-zone-b", "zonewise/pending-downscales": JSON.stringify(pending) },
     spec: { holderIdentity: holder, leaseDurationSeconds: 13, renewTime: new Date(time.now()).toISOString() },
   });
 }

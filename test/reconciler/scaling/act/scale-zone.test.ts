@@ -10,6 +10,7 @@ import type { KubeObject } from "../../../emulator/objects.ts";
 import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../mirror-stage.ts";
 import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import type { Stage } from "../../stage.ts";
+import { add } from "../../../builders.ts";
 
 const JUDGED = {
   labels: { "grafana.com/prepare-downscale": "true" },
@@ -98,14 +99,8 @@ describe("a zone that shrinks without the label prepare-downscale", () => {
   it("waits while the Lease is held for another zone, and writes nothing", async (t) => {
     const on = await set(t, 2);
     const renewTime = new Date(on.stage.time.now()).toISOString();
-    on.stage.emulator.store.create("leases.coordination.k8s.io", {
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: {
-        name: nameLease("ingester", ""),
-        namespace: "default",
-        annotations: { statefulset: "ingester-zone-b" },
-      },
+    add(on.stage.emulator.store, "Lease", nameLease("ingester", ""), {
+      annotations: { statefulset: "ingester-zone-b" },
       spec: { holderIdentity: "other", leaseDurationSeconds: 13, renewTime },
     });
     const held = await passAndWrites(on);
