@@ -67,21 +67,6 @@ evictions("one pod at a time, then the other zone", { maxUnavailable: 1 }, async
   await allowed("zone-b-0");
 });
 
-evictions("two pods of one zone, none of the other", { maxUnavailable: 2 }, async ({ allowed, denied }) => {
-  await allowed("zone-a-0");
-  await denied("zone-b-0", "1 pod not ready in zone-a");
-  await allowed("zone-a-1");
-});
-
-evictions("one pod a partition", { maxUnavailable: 1, ...PARTITIONS }, async ({ allowed, denied, recover }) => {
-  await allowed("zone-a-0");
-  await denied("zone-b-0", "1 pod not ready in partition 0");
-  await allowed("zone-b-1");
-  await denied("zone-a-1", "1 pod not ready in partition 1");
-  await recover("zone-a-0");
-  await allowed("zone-b-0");
-});
-
 evictions(
   "a pod that has just recovered protects its partition until the delay is over",
   { maxUnavailable: 1, crossZoneEvictionDelay: `${DELAY_MS / 1000}s`, ...PARTITIONS },

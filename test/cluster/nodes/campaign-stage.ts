@@ -12,7 +12,6 @@ import {
   followShadows,
   type PlayedNode,
   playNodes,
-  type PlayOptions,
   type ShadowView,
   TO,
 } from "./campaign.ts";
@@ -21,7 +20,7 @@ import { type OpenStage, openStage } from "../stage/stage.ts";
 import { describe } from "../stage/timeline.ts";
 import { until } from "../stage/until.ts";
 
-export const POLICIES = "/apis/zonewise.dev/v1/nodeupdatepolicies";
+const POLICIES = "/apis/zonewise.dev/v1/nodeupdatepolicies";
 
 /** The group of zones whose pods are on the nodes. */
 const GROUP = "store";
@@ -30,7 +29,7 @@ const CAMPAIGN_MS = 800_000;
 /** A Deployment on the nodes, whose core budget allows to take one pod at a time. */
 const WEB = "web";
 
-export interface Campaign {
+interface Campaign {
   readonly stage: OpenStage;
   readonly nodeStage: NodeClusterStage;
   readonly played: readonly PlayedNode[];
@@ -51,15 +50,9 @@ interface Options {
   readonly spec: object;
   /** Pods of a Deployment under a core budget; none by default. */
   readonly web?: number;
-  /** Pods of each zone; as many as it has nodes by default. */
-  readonly replicas?: number;
-  readonly host?: (index: number) => PlayOptions;
 }
 
-export async function openCampaign(
-  t: TestContext,
-  { nodes, spec, host, web = 0, replicas = nodes / 3 }: Options,
-): Promise<Campaign> {
+export async function openCampaign(t: TestContext, { nodes, spec, web = 0 }: Options): Promise<Campaign> {
   const stage = await openStage((text) => t.diagnostic(text));
   const closing: (() => Promise<unknown>)[] = [() => stage.close()];
   t.after(async () => {
@@ -72,11 +65,11 @@ export async function openCampaign(
   const webhooks = await serveWebhooks(stage, 1);
   closing.push(() => webhooks.close());
   await createBudget(stage, GROUP);
-  const zones = ["a", "b", "c"].map((zone) => ({ group: GROUP, name: `store-${zone}`, replicas }));
+  const zones = ["a", "b", "c"].map((zone) => ({ group: GROUP, name: `store-${zone}`, replicas: nodes / 3 }));
   if (web > 0) await createWeb(stage, web);
   await createZones(stage, zones);
   await stage.timeline.until("the Deployment serves", () => countReady(stage, WEB) === web);
-  const played = await playNodes(nodeStage, host);
+  const played = await playNodes(nodeStage);
   closing.push(() => Promise.all(played.map(({ stop }) => stop())));
   await admin.call("POST", POLICIES, buildPolicy(namespace, spec));
   closing.push(() => remove(admin, `${POLICIES}/${namespace}`));

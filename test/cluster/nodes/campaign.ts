@@ -16,7 +16,7 @@ import { runAgent } from "../../../reconciler/nodes/agent/loop.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Host, type HostOptions, startHost } from "../../host/host-server.ts";
+import { type Host, startHost } from "../../host/host-server.ts";
 import { buildKubeconfig } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import { follow } from "../stage/follow.ts";
@@ -63,27 +63,11 @@ async function untilAgentPod({ admin, namespace }: NodeClusterStage, node: strin
 }
 
 /** Plays hosts, kubelets and agents of all nodes of the stage. */
-export async function playNodes(
-  stage: NodeClusterStage,
-  options: (index: number) => PlayOptions = () => ({}),
-): Promise<readonly PlayedNode[]> {
+export async function playNodes(stage: NodeClusterStage): Promise<readonly PlayedNode[]> {
   const path = join(stage.folder, "agent-kubeconfig");
   await writeFile(path, JSON.stringify(await buildKubeconfig(stage.admin, stage.namespace, AGENT)), { mode: 0o600 });
   const cluster = connectCluster(await loadConnection({ kubeconfig: path }), { timeoutMs: 60_000 });
-  return await Promise.all(
-    stage.nodes.map((node, index) => playNode(stage, { node, cluster, options: options(index) })),
-  );
-}
-
-export interface PlayOptions extends HostOptions {
-  /** Milliseconds from the exclusion from load balancers to the drain. */
-  readonly exclusionMs?: number;
-}
-
-interface Playing {
-  readonly node: Node;
-  readonly cluster: Cluster;
-  readonly options: PlayOptions;
+  return await Promise.all(stage.nodes.map((node) => playNode(stage, node, cluster)));
 }
 
 /** The API asks for 2 to 5 s between two rounds of a drain, for the sake of large fleets. */
@@ -96,7 +80,7 @@ const askSooner =
     return { ...answer, retryAfterMs: retryAfterMs && Math.min(retryAfterMs, SOONER_MS) };
   };
 
-async function playNode(stage: NodeClusterStage, { node, cluster, options }: Playing): Promise<PlayedNode> {
+async function playNode(stage: NodeClusterStage, node: Node, cluster: Cluster): Promise<PlayedNode> {
   const { admin, namespace } = stage;
   const name = node.metadata?.name ?? "";
   const pod = await untilAgentPod(stage, name);
@@ -107,7 +91,6 @@ async function playNode(stage: NodeClusterStage, { node, cluster, options }: Pla
     version: FROM,
     offers: TO,
     rebootMs: 300,
-    ...options,
     async onReboot(phase, { facts }) {
       if (phase === "down") void stopAgent();
       await reportBoot(admin, name, { ready: phase === "up", bootId: facts().bootId });
@@ -131,7 +114,7 @@ async function playNode(stage: NodeClusterStage, { node, cluster, options }: Pla
       actionMs: 60_000,
       refreshMs: 60_000,
       rebootMs: 60_000,
-      exclusionMs: options.exclusionMs ?? 0,
+      exclusionMs: 0,
       memory: {},
     };
     agent = { stop, ended: runAgent(tools, { pauseMs: 500, idleMs: 2000 }) };

@@ -30,7 +30,7 @@ export async function untilRolled(stage: PhasedStage, image: string, replicas: n
   await timeline.caughtUp();
 }
 
-export const ROLLOUT_MS = 400_000;
+const ROLLOUT_MS = 400_000;
 
 /** Resolves once the checks hold the rollout at this partition. */
 export async function untilHeldAt(stage: PhasedStage, partition: number): Promise<void> {

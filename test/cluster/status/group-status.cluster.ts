@@ -188,22 +188,3 @@ scenario(
     assert.equal(await reconciler.end(), 0);
   },
 );
-
-scenario("a RolloutGroup ends with its group", async (stage) => {
-  await stage.create(ZONES);
-  const reconciler = stage.start();
-  await reconciler.untilOutput(/"settled":1/);
-  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
-  for (const { name } of ZONES)
-    await stage.call("DELETE", `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/${name}`);
-  const gone = await runKubectl([
-    "-n",
-    stage.namespace,
-    "wait",
-    "--for=delete",
-    "--timeout=180s",
-    "rolloutgroup/cache",
-  ]);
-  assert.equal(gone.code, 0, gone.text);
-  assert.equal(await reconciler.end(), 0);
-});
