@@ -1,16 +1,20 @@
 /** A pod that somebody deletes asks its budget as an eviction does (§5.12). */
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { createPodDeletion } from "../../../functions/eviction/pod-deletion.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Draft } from "../../../reconciler/report/events.ts";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
+import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { callWebhook, eviction, uidOf } from "./eviction-stage.ts";
 import { review } from "../../builders.ts";
 
 let stage: Stage;
+beforeEach(async () => {
+  stage = await setBudgetStage();
+  writeBudget(stage);
+});
 afterEach(() => stage.close());
 
 let processes = 0;
@@ -38,8 +42,6 @@ const BY_HAND = `try again later; to delete it all the same: kubectl -n default 
 
 describe("/admission/pod-deletion", () => {
   it("the first deletion is reserved, and one in a second zone is denied, with an Event and a count", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const first = await askToDelete(A);
     assert.deepEqual([first.answer.allowed, first.answer.reason, first.events], [true, "Allowed", []]);
     assert.equal(reserved(stage)[A]?.uid, uidOf(stage, A));
@@ -57,8 +59,6 @@ describe("/admission/pod-deletion", () => {
   });
 
   it("evictions count a deletion, and deletions an eviction", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     assert.equal((await askToDelete(A)).answer.allowed, true);
     assert.equal((await callWebhook(stage, { name: B })).answer.code, 429);
     // A user who deletes the pod that was evicted takes nothing more.
@@ -67,8 +67,6 @@ describe("/admission/pod-deletion", () => {
   });
 
   it("the rollout counts a deletion, too", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     assert.equal((await askToDelete(A)).answer.allowed, true);
     assert.equal(
       await startProcess(stage, "reconciler").requestDisruption("zone-b-0", { rollout: { maxUnavailable: 1 } }),
@@ -77,8 +75,6 @@ describe("/admission/pod-deletion", () => {
   });
 
   it("a pod that the rollout deletes is not deleted by others in the same moment", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     assert.equal(
       await startProcess(stage, "reconciler").requestDisruption("zone-a-0", { rollout: { maxUnavailable: 1 } }),
       "Allowed",
@@ -88,16 +84,12 @@ describe("/admission/pod-deletion", () => {
   });
 
   it("two users who delete in two zones at once: one of the pods stays", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const answers = await Promise.all([askToDelete(A), askToDelete(B)]);
     assert.equal(answers.filter(({ answer }) => answer.allowed).length, 1);
     assert.equal(Object.keys(reserved(stage)).length, 1);
   });
 
   it("a dry run reserves nothing, and its denial leaves no Event", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     assert.equal((await askToDelete(A, { dryRun: true })).answer.allowed, true);
     assert.deepEqual(reserved(stage), {});
     writeBudget(stage, { maxUnavailable: 0 });
@@ -106,8 +98,6 @@ describe("/admission/pod-deletion", () => {
   });
 
   it("an earlier pod of the name, as an API server that lags shows it, lets no pod go", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const seen = stage.emulator.store.get("pods", "default", A);
     const { creationTimestamp = "" } = seen?.metadata ?? {};
     const createdAt = (seconds: number): string =>
@@ -132,15 +122,13 @@ describe("/admission/pod-deletion", () => {
   });
 
   it("a deletion of a collection has no name: the pod's own counts", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const oldObject = stage.emulator.store.get("pods", "default", A);
     assert.equal((await askToDelete("", { name: "", oldObject })).answer.reason, "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), [A]);
   });
 
   it("a pod that no budget selects may go, and so does one whose deletion asks nobody", async () => {
-    stage = await setBudgetStage();
+    stage.emulator.store.remove(BUDGETS, "default", "ingester");
     assert.equal((await askToDelete(A)).answer.reason, "PodNotInScope");
     writeBudget(stage, { maxUnavailable: 0 });
     const username = "system:serviceaccount:kube-system:statefulset-controller";
@@ -149,7 +137,6 @@ describe("/admission/pod-deletion", () => {
   });
 
   it("a budget that is invalid keeps its pods, and the way out is named", async () => {
-    stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: -1 });
     const { answer } = await askToDelete(B);
     assert.deepEqual([answer.allowed, answer.code], [false, 400]);
@@ -175,13 +162,11 @@ describe("/admission/pod-deletion", () => {
     ],
   ] as const)
     it(`${what} is refused`, async () => {
-      stage = await setBudgetStage();
       const { answer } = await askToDelete(A, more);
       assert.deepEqual([answer.code, answer.message], [400, message]);
     });
 
-  it("a fault is no yes", async () => {
-    stage = await setBudgetStage();
+  it("a fault is no yes", () => {
     const { reserver, metrics } = startProcess(stage);
     const { onFault } = createPodDeletion({ reserver, metrics: metrics.budgets, emitEvents: () => {} });
     const answer = onFault(new RolloutError("Timeout", "secret"), {

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { createPodEviction } from "../../../functions/eviction/pod-eviction.ts";
 import type { RolloutError } from "../../../infra/errors.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
-import { callWebhook, reviewOf } from "./eviction-stage.ts";
+import { callWebhook, eviction, reviewOf } from "./eviction-stage.ts";
 
 let stage: Stage;
+beforeEach(async () => {
+  stage = await setBudgetStage();
+  writeBudget(stage);
+});
 afterEach(() => stage.close());
 
 const CASES: readonly [string, Partial<AdmissionRequest>, Partial<Answer>, string][] = [
@@ -59,9 +63,11 @@ function setPhase(name: string, phase: string): void {
 describe("/admission/pod-eviction", () => {
   for (const [name, more, expected, metric] of CASES) {
     it(`${name}: ${metric}`, async () => {
-      stage = await setBudgetStage();
-      if (metric === "pod-not-ready") stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
-      else writeBudget(stage);
+      const { store } = stage.emulator;
+      if (metric === "pod-not-ready") {
+        store.remove(BUDGETS, "default", "ingester");
+        store.remove("pods", "default", "ingester-zone-c-2");
+      }
       const { answer, metrics } = await callWebhook(stage, more);
       for (const [key, value] of Object.entries(expected)) assert.deepEqual(answer[key as keyof Answer], value);
       assert.equal(answer.allowed, expected.code === undefined);
@@ -75,8 +81,6 @@ describe("/admission/pod-eviction", () => {
   }
 
   it("a Pending pod is judged and reserved like others", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     setPhase("ingester-zone-a-0", "Pending");
     assert.equal(
       (await callWebhook(stage, { name: "ingester-zone-b-0" })).answer.message,
@@ -93,7 +97,6 @@ describe("/admission/pod-eviction", () => {
 
   // Upstream answers this with 403, after which a drainer gives up.
   it("a budget of 0 is denied for now, and so is a spent one", async () => {
-    stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 0 });
     const zero = await callWebhook(stage);
     assert.deepEqual(
@@ -109,24 +112,16 @@ describe("/admission/pod-eviction", () => {
     );
   });
 
-  it("a dry run that is set only in the Eviction, as by kubectl drain, records nothing", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    const object = { apiVersion: "policy/v1", kind: "Eviction", metadata: {}, deleteOptions: { dryRun: ["All"] } };
-    assert.equal((await callWebhook(stage, { object })).answer.allowed, true);
-    assert.deepEqual(reserved(stage), {});
-  });
-
-  it("a dry run records nothing", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    assert.equal((await callWebhook(stage, { dryRun: true })).answer.allowed, true);
-    assert.deepEqual(reserved(stage), {});
-  });
+  for (const [where, more] of [
+    ["the request", { dryRun: true }],
+    ["the Eviction alone, as by kubectl drain", { object: eviction({ dryRun: ["All"] }) }],
+  ] as const)
+    it(`a dry run that is set in ${where} records nothing`, async () => {
+      assert.equal((await callWebhook(stage, more)).answer.allowed, true);
+      assert.deepEqual(reserved(stage), {});
+    });
 
   it("a lost race is denied for now; any other failed read is an error, and its answer is the same, without the cause", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const notNow = [429, "no decision could be made in time, try again"];
     const endFault = stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS });
     const { reserver, metrics } = startProcess(stage);
