@@ -59,11 +59,11 @@ export function make<T extends Traits & Readonly<Record<string, unknown>>>(
 }
 
 /** Stores such an object; returns it as it is stored. */
-export function add<T extends Traits & Readonly<Record<string, unknown>>>(
+export function add(
   store: Pick<Store, "create">,
   kind: keyof typeof API_VERSIONS,
   name: string,
-  traits?: T,
+  traits?: Traits & Readonly<Record<string, unknown>>,
 ): KubeObject {
   const plural = kind === "NodeUpdatePolicy" ? "nodeupdatepolicies" : `${kind.toLowerCase()}s`;
   const [, group] = API_VERSIONS[kind].split("/").toReversed();
