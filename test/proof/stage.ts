@@ -1,5 +1,6 @@
 /** NATS JetStream on the real node under load, with Zonewise beside it; and how a scene of the proof is played and measured. */
 import { randomBytes } from "node:crypto";
+import { runScript } from "../cluster/real-node/containers.ts";
 import { type Installation, prepareInstallation } from "../cluster/real-node/installation.ts";
 import { connectAdmin, remove } from "../cluster/stage/client.ts";
 import type { Stage } from "../cluster/stage/stage.ts";
@@ -57,6 +58,7 @@ export async function openProof(print: (line: string) => void): Promise<Proof> {
   }
 
   async function prepare(): Promise<Proof> {
+    await runScript("real-node", ["containers-first"]);
     await installation.install();
     for (const figure of installation.figures) print(figure);
     const database = await installDatabase(admin, namespace, installation);

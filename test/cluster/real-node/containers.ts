@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 const MAX_BUFFER = 64 << 20;
 
 /** Runs a script of test/plane on the plane of KUBECONFIG. Resolves with its output, rejects with that of a failure. */
-export async function runScript(name: "image" | "restart", args: readonly string[]): Promise<string> {
+export async function runScript(name: "image" | "real-node" | "restart", args: readonly string[]): Promise<string> {
   const { stdout, stderr } = await exec(join(PLANE, name), args, {
     env: { ...process.env, RUN },
     maxBuffer: MAX_BUFFER,
