@@ -166,14 +166,14 @@ export function zone(traits: ZoneTraits = {}): ZoneWithPods {
 }
 
 /**
- * A group of zones a, b, c…, one for each set of traits; max-unavailable is 2 without an annotation, as in the
+ * A group of zones a, b, c…, one for each sketch or set of traits; max-unavailable is 2 without an annotation, as in the
  * original's fixtures.
  */
-export function group(...zones: readonly ZoneTraits[]): GroupSnapshot {
+export function group(...zones: readonly (ZoneTraits | string)[]): GroupSnapshot {
   return {
     namespace: "test",
     name: "ingester",
-    zones: zones.map((traits, i) =>
+    zones: zones.map(traitsOf).map((traits, i) =>
       zone({
         name: `ingester-zone-${"abcdefgh".charAt(i)}`,
         ...traits,
@@ -182,3 +182,53 @@ export function group(...zones: readonly ZoneTraits[]): GroupSnapshot {
     ),
   };
 }
+
+/** What a letter of a sketch says of a pod, after `o` for the previous or `n` for the last revision. */
+const MARKS: Readonly<Record<string, PodTraits>> = {
+  "": {},
+  /** Never Ready. */
+  "!": { ready: false },
+  /** Was Ready, and is not any more. */
+  "?": { ready: false, restarts: 0 },
+  /** Crashes. */
+  x: { broken: "CrashLoopBackOff" },
+  /** Crashes, and a second container of it works. */
+  "~": { broken: "CrashLoopBackOff", working: true },
+  f: { phase: "Failed", broken: "Failed" },
+  "-": { terminating: true },
+};
+
+/**
+ * A zone by its pods, in the order of their ordinals: `oo!n- max 1 paused`; a dot is a pod that is missing. Where a pod
+ * is old, the zone rolls out. `of 2`: its replicas, as many as pods by default; `counts 4`, `ready 1`: what its status
+ * says, by default its replicas, and how many of those pods are ready.
+ */
+function sketch(text: string): ZoneTraits {
+  const [pods = "", ...words] = text.split(" ");
+  const tokens = [...pods.matchAll(/([on])([!?x~f-]?)|\./g)];
+  const numberAfter = (word: string): number | undefined =>
+    words.includes(word) ? Number(words[words.indexOf(word) + 1]) : undefined;
+  const replicas = numberAfter("of") ?? tokens.length;
+  const at = pods.includes("o") ? PREVIOUS : LAST;
+  const isReady = ([token, , mark]: RegExpExecArray): boolean => token !== "." && mark === "";
+  const counted = numberAfter("counts");
+  return {
+    replicas,
+    at,
+    ...(counted !== undefined && { statusReplicas: counted }),
+    statusReady: numberAfter("ready") ?? tokens.filter(isReady).length,
+    annotations: {
+      ...(words.includes("max") && { "rollout-max-unavailable": String(numberAfter("max")) }),
+      ...(words.includes("paused") && { "grafana.com/rollout-paused": "true" }),
+    },
+    pods: Object.fromEntries(
+      tokens.map(([token, revision, mark = ""], ordinal) => [
+        ordinal,
+        token === "." ? null : { revision: revision === "o" ? PREVIOUS : LAST, ...MARKS[mark] },
+      ]),
+    ),
+  };
+}
+
+/** Of a sketch, or as they are. */
+export const traitsOf = (zone: ZoneTraits | string): ZoneTraits => (typeof zone === "string" ? sketch(zone) : zone);

@@ -5,7 +5,7 @@ import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources
 import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
-import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
+import { podObjects, statefulSetObject, traitsOf, type ZoneTraits } from "../builders.ts";
 import { type Facts, startProcess } from "./adapter.ts";
 import { make } from "../../builders.ts";
 
@@ -43,11 +43,11 @@ export function guarded<T extends PodObject | StatefulSet>(object: T): T {
 }
 
 export interface Case {
-  /** `zone-a-0` of `ingester-zone-a-0`. */
-  readonly pod: string;
+  /** `zone-b-1` of `ingester-zone-b-1`; `zone-a-0` by default. */
+  readonly pod?: string;
   readonly spec?: object;
   /** By letter; zones a, b and c by default. */
-  readonly zones?: Readonly<Record<string, ZoneTraits>>;
+  readonly zones?: Readonly<Record<string, ZoneTraits | string>>;
   /** The reserved pods. */
   readonly reserved?: readonly string[];
   /** The rollout asks, with so many pods of a zone at once. */
@@ -72,9 +72,9 @@ export function reservationOf(name: string, at = NOW, disruption: Disruption = "
 /** What the cluster has in this case. */
 export function factsOf(one: Omit<Case, "pod">): Facts {
   const { spec, zones = {}, reserved = [], now = NOW, reservedFor, reservedMs = 0 } = one;
-  const all = Object.entries({ a: {}, b: {}, c: {}, ...zones }).map(([letter, traits]): ZoneTraits => ({
+  const all = Object.entries({ a: {}, b: {}, c: {}, ...zones }).map(([letter, zone]): ZoneTraits => ({
     name: `ingester-zone-${letter}`,
-    ...traits,
+    ...traitsOf(zone),
   }));
   const entries = reserved.map((pod) => reservationOf(`ingester-${pod}`, now - reservedMs, reservedFor));
   return {
@@ -93,6 +93,6 @@ export function storedBudget(spec: object = {}, reservations: readonly object[] 
 
 /** Asks about the pod of the case, with these facts. */
 export async function decide(one: Case, facts = factsOf(one)): Promise<Verdict> {
-  const { pod, rollout, unpinned } = one;
+  const { pod = "zone-a-0", rollout, unpinned } = one;
   return await startProcess(facts).evict({ pod: `ingester-${pod}`, rollout, unpinned });
 }

@@ -5,53 +5,38 @@ import fc from "fast-check";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { runs } from "../../runs.ts";
 import { withBudget } from "../../cli/decide/worlds.ts";
-import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { group, PREVIOUS, traitsOf, type ZoneTraits } from "../builders.ts";
 import { worldOf } from "../plan/builders.ts";
-import { crashing, decide, old, paused, updated } from "./table.ts";
+import { decide, paused } from "./table.ts";
 
 const none = { replicas: 0 };
 const noneOld: ZoneTraits = { replicas: 0, currentRevision: PREVIOUS };
 const BY_PARTITION = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
-/** Its last pods are still there. */
-const leaving: ZoneTraits = { replicas: 0, statusReplicas: 2, pods: { 0: {}, 1: {} } };
 
 describe("groups of one and two zones, and zones of no pods", () => {
-  const TABLE: readonly (readonly [name: string, zones: ZoneTraits[], expected: string])[] = [
-    ["one zone, settled", [updated], "settled"],
-    ["one zone, outdated", [old], "delete a-0 a-1"],
-    [
-      "one zone, its limit reached",
-      [
-        {
-          ...old,
-          statusReady: 1,
-          pods: { 0: { revision: "last", ready: false }, 1: { revision: "last", ready: false } },
-        },
-      ],
-      "hold MaxUnavailableReached",
-    ],
-    ["one zone, paused", [{ ...old, ...paused }], "hold ZonePaused"],
-    ["one zone, a pod that crashes", [{ ...old, statusReady: 2, pods: { 1: crashing } }], "delete a-1"],
+  const TABLE: readonly (readonly [name: string, zones: (ZoneTraits | string)[], expected: string])[] = [
+    ["one zone, settled", ["nnn"], "settled"],
+    ["one zone, outdated", ["ooo"], "delete a-0 a-1"],
+    ["one zone, its limit reached", ["n!n!o"], "hold MaxUnavailableReached"],
+    ["one zone, paused", ["ooo paused"], "hold ZonePaused"],
+    ["one zone, a pod that crashes", ["ooxo"], "delete a-1"],
     ["one zone of no pods", [none], "settled"],
     ["one zone of no pods, with a new template", [noneOld], "finish a"],
-    ["two zones, the other not ready", [old, { statusReady: 2 }], "hold ZoneNotReady"],
-    [
-      "two zones, both not ready",
-      [
-        { ...old, statusReady: 2 },
-        { ...old, statusReady: 2 },
-      ],
-      "hold MultipleZonesNotReady",
-    ],
+    ["two zones, the other not ready", ["ooo", "nnn ready 2"], "hold ZoneNotReady"],
+    ["two zones, both not ready", ["ooo ready 2", "ooo ready 2"], "hold MultipleZonesNotReady"],
     ["two zones, both of no pods, with a new template", [noneOld, noneOld], "finish a"],
     ["two zones, both of no pods", [none, none], "settled"],
-    ["a zone of no pods before one that is outdated", [none, old], "delete b-0 b-1"],
-    ["a zone of no pods with a new template, before one", [noneOld, old], "finish a"],
-    ["a zone of no pods after one that is outdated", [old, none], "delete a-0 a-1"],
-    ["a zone whose last pods are leaving, beside one that is outdated", [leaving, old], "hold OtherZoneNotReady"],
-    ["a paused zone of no pods with a new template", [{ ...noneOld, ...paused }, updated], "hold ZonePaused"],
-    ["a paused zone of no pods beside one that is outdated", [{ ...none, ...paused }, old], "delete b-0 b-1"],
-    ["three zones, two of no pods", [none, old, none], "delete b-0 b-1"],
+    ["a zone of no pods before one that is outdated", [none, "ooo"], "delete b-0 b-1"],
+    ["a zone of no pods with a new template, before one", [noneOld, "ooo"], "finish a"],
+    ["a zone of no pods after one that is outdated", ["ooo", none], "delete a-0 a-1"],
+    [
+      "a zone whose last pods are leaving, beside one that is outdated",
+      ["nn of 0 counts 2", "ooo"],
+      "hold OtherZoneNotReady",
+    ],
+    ["a paused zone of no pods with a new template", [{ ...noneOld, ...paused }, "nnn"], "hold ZonePaused"],
+    ["a paused zone of no pods beside one that is outdated", [{ ...none, ...paused }, "ooo"], "delete b-0 b-1"],
+    ["three zones, two of no pods", [none, "ooo", none], "delete b-0 b-1"],
   ];
   for (const [name, zones, expected] of TABLE)
     it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
@@ -83,16 +68,21 @@ describe("groups of one and two zones, and zones of no pods", () => {
 });
 
 describe("under a budget of one pod", () => {
-  const TABLE: readonly (readonly [name: string, zones: ZoneTraits[], spec: object, expected: string])[] = [
-    ["two zones roll out", [old, old], {}, "settled"],
-    ["a zone rolls out beside one of no pods", [old, none], {}, "settled"],
-    ["one zone does not, as the budget wants two", [old], {}, "blocked BudgetUnusable"],
-    ["two zones roll out by partition", [old, old], BY_PARTITION, "settled"],
-    ["by partition a zone of no pods counts as one that is missing", [old, none], BY_PARTITION, "blocked BudgetSpent"],
+  const TABLE: readonly (readonly [name: string, zones: (ZoneTraits | string)[], spec: object, expected: string])[] = [
+    ["two zones roll out", ["ooo", "ooo"], {}, "settled"],
+    ["a zone rolls out beside one of no pods", ["ooo", none], {}, "settled"],
+    ["one zone does not, as the budget wants two", ["ooo"], {}, "blocked BudgetUnusable"],
+    ["two zones roll out by partition", ["ooo", "ooo"], BY_PARTITION, "settled"],
+    [
+      "by partition a zone of no pods counts as one that is missing",
+      ["ooo", none],
+      BY_PARTITION,
+      "blocked BudgetSpent",
+    ],
   ];
   for (const [name, zones, spec, expected] of TABLE)
     it(`${name}: ${expected}`, () => {
-      const { end, holds } = planGroup(withBudget(zones, { maxUnavailable: 1, ...spec }), 100);
+      const { end, holds } = planGroup(withBudget(zones.map(traitsOf), { maxUnavailable: 1, ...spec }), 100);
       assert.equal([end, ...holds.map(({ reason }) => reason)].join(" "), expected);
     });
 });

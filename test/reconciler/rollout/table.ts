@@ -3,10 +3,10 @@ import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 /** A decision in one line: `delete a-0 a-1`, `finish a`, `hold Reason`, `settled`. */
-export const decide = (...zones: readonly ZoneTraits[]): string => decideAt(undefined, ...zones);
+export const decide = (...zones: readonly (ZoneTraits | string)[]): string => decideAt(undefined, ...zones);
 
 /** The decision at that time, milliseconds since the epoch. */
-export function decideAt(now: number | undefined, ...zones: readonly ZoneTraits[]): string {
+export function decideAt(now: number | undefined, ...zones: readonly (ZoneTraits | string)[]): string {
   const decision = decideRollout({ ...group(...zones), now });
   const short = (name: string): string => name.replace("ingester-zone-", "");
   if (!decision) return "settled";

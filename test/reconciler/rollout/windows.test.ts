@@ -25,7 +25,7 @@ const reverted: ZoneTraits = {
 const decisionAt = (now: number, ...zones: readonly ZoneTraits[]) => decideRollout({ ...group(...zones), now });
 
 describe("a closed window", () => {
-  const TABLE: readonly (readonly [name: string, zones: ZoneTraits[], expected: string, now?: number])[] = [
+  const TABLE: readonly (readonly [name: string, zones: (ZoneTraits | string)[], expected: string, now?: number])[] = [
     ["holds an outdated zone", [{ ...old, ...window() }, updated], "hold WindowClosed"],
     ["lets it go on once it is open", [{ ...old, ...window() }, updated], "delete a-0 a-1", OPENS],
     ["does not matter to a settled group", [{ ...updated, ...window() }, updated], "settled"],
