@@ -1,12 +1,13 @@
 /**
  * The cluster of the settled bench in a process of its own: rollout groups of three zones that are at rest, a budget
  * each, all definitions, and the eviction webhook as the manifests register it. It prints its kubeconfig, and answers
- * each message with the requests since the last one.
+ * each message with the requests since the last one, by verb and kind.
  *
  *   settled-cluster.ts '{"groups": 20, "replicas": 3, "port": 8443}'
  */
 import { subscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
 import { parse } from "yaml";
 import { startEmulator } from "../emulator/index.ts";
 import type { Draft } from "../emulator/objects.ts";
@@ -22,6 +23,7 @@ interface Settled extends Size {
 }
 
 const NAMESPACE = "default";
+const PATH = /^\/apis?\/(?:[^/]+\/)?v[^/]+\/(?:namespaces\/[^/]+\/)?([^/]+)(?:\/([^/]+)(?:\/([^/]+))?)?$/;
 const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
 const DEFINITIONS = ["zoneawarepoddisruptionbudgets", "rolloutgates", "rolloutgroups", "phasedrollouts"];
 
@@ -32,13 +34,24 @@ await define(store, DEFINITIONS);
 await createGroups(emulator, given);
 for (let i = 0; i < given.groups; i++) createBudget(`g${i}`);
 if (given.port !== undefined) registerWebhook(given.port, given.ca ?? "");
-let calls = 0;
-subscribe("http.server.request.start", () => void calls++);
+let calls: Record<string, number> = {};
+subscribe("http.server.request.start", (message) => {
+  const what = describe((message as { readonly request: IncomingMessage }).request);
+  calls[what] = (calls[what] ?? 0) + 1;
+});
 process.on("message", () => {
   process.send?.(calls);
-  calls = 0;
+  calls = {};
 });
 console.log(JSON.stringify(emulator.kubeconfig()));
+
+/** Such as "GET leases", "LIST statefulsets" or "POST pods/eviction". */
+function describe({ method = "", url = "" }: IncomingMessage): string {
+  const [path = "", query = ""] = url.split("?");
+  const [, resource = path, name, below] = PATH.exec(path) ?? [];
+  const verb = query.includes("watch=") ? "WATCH" : method === "GET" && name === undefined ? "LIST" : method;
+  return `${verb} ${resource}${below === undefined ? "" : `/${below}`}`;
+}
 
 function createBudget(group: string): void {
   add(store, "ZoneAwarePodDisruptionBudget", group, {

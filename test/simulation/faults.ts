@@ -1,7 +1,7 @@
 /** Which fault happens at which call: as the seed draws it, or of those only the ones that a list names. */
 import { spreadHash } from "../../reconciler/model/hash.ts";
 import { type Draw, drawFrom } from "./draw.ts";
-import { ANSWER_FAULTS, BURST_MS, type Fault, type Shape } from "./shape.ts";
+import { ANSWER_FAULTS, BURST_MS, type Fault, type Shape, WATCH_FAULTS } from "./shape.ts";
 
 export interface FaultsOptions {
   readonly draw: Draw;
@@ -58,6 +58,18 @@ export function drawAnswers(seed: number): Shape["answers"] {
   return Object.fromEntries(ANSWER_FAULTS.map((fault) => [fault, draw.of([0.002, 0.01, 0.05])])) as Shape["answers"];
 }
 
+const [WATCHES, OF_WATCHES] = [0x77617463, 4];
+
+/** How often watches tell nothing or late, in a quarter of the seeds: there are few, so a few are many of them. */
+export function drawWatches(seed: number): Shape["watches"] {
+  const draw = drawFrom(seed ^ WATCHES);
+  if (draw.below(OF_WATCHES) > 0) return undefined;
+  return Object.fromEntries(WATCH_FAULTS.map((fault) => [fault, draw.of([0.02, 0.1, 0.5])])) as Shape["watches"];
+}
+
+/** Of the seeds that draw them alone: in others they are not even asked for. */
+const DRAWN_APART: ReadonlySet<Fault> = new Set([...ANSWER_FAULTS, ...WATCH_FAULTS]);
+
 /** By how much more often faults strike in a burst, and less often outside. */
 const [IN_BURST, OUTSIDE] = [2, 0.5];
 
@@ -68,6 +80,7 @@ export function createFaults({ draw, shape, age, only, onStrike }: FaultsOptions
   const levels: Readonly<Partial<Record<Fault, number>>> = {
     ...shape.faults,
     ...shape.answers,
+    ...shape.watches,
     ...shape.nodes?.faults,
   };
   let isCalm = false;
@@ -83,7 +96,7 @@ export function createFaults({ draw, shape, age, only, onStrike }: FaultsOptions
     strikes(fault, site) {
       if (isCalm) return false;
       const isAimed = shape.aim !== undefined && aimAt(site, shape.aim) === fault;
-      if (!isAimed && levels[fault] === undefined && ANSWER_FAULTS.some((one) => one === fault)) return false;
+      if (!isAimed && levels[fault] === undefined && DRAWN_APART.has(fault)) return false;
       const cell = cellOf(fault, site);
       const before = cell.asked++;
       const rate = (levels[fault] ?? 0) * (1 + RARE / (1 + before)) * (isBurst() ? IN_BURST : OUTSIDE);

@@ -85,6 +85,7 @@ export const callers = new AsyncLocalStorage<Caller>();
 
 const QUICK_MS = 3;
 const SLOW_MS = 40_000;
+const MUTED_WITHIN_MS = 20_000;
 /** The rest of its time is for the way of a webhook's answer. */
 const ANSWER_SHARE = 0.9;
 
@@ -144,6 +145,11 @@ export function createNetwork(options: NetworkOptions) {
         const isExpired = (isWatch || sent.path.includes("continue=")) && strikes("expired", site);
         if (isExpired) return deliver(quick(), () => answerExpired(client, isWatch && draw.chance(0.5)));
         const cut = sent.method === "GET" && strikes("bodyCut", site);
+        // From then on the connection stands, and nothing comes over it, not even its end.
+        const mutedAt =
+          isWatch && strikes("watchMuted", site) ? schedule.now() + draw.below(MUTED_WITHIN_MS) : Infinity;
+        const eventsLateMs = isWatch && strikes("watchLate", site) ? slow() : 0;
+        const isMuted = (): boolean => schedule.now() >= mutedAt;
         const { bodyLateMs = 0, refusedWith } = disturbanceOf(process, sent);
         if (refusedWith !== undefined) return deliver(quick(), () => answerWith(client, refusedWith));
         const answering: Answering = {
@@ -154,11 +160,12 @@ export function createNetwork(options: NetworkOptions) {
             else deliver(quick(), () => client.fail(reset()));
           },
           chunk: (data) => {
+            if (isMuted()) return;
             if (cut) deliver(0, () => breakOff(client, data));
-            else if (!lost) deliver(bodyLateMs, () => client.chunk(data));
+            else if (!lost) deliver(bodyLateMs + eventsLateMs, () => client.chunk(data));
           },
-          end: () => void (lost || deliver(0, () => client.end())),
-          destroy: () => deliver(quick(), () => client.fail(reset())),
+          end: () => void (lost || isMuted() || deliver(0, () => client.end())),
+          destroy: () => void (isMuted() || deliver(quick(), () => client.fail(reset()))),
         };
         const close = apply(caller, sent, answering);
         client.onClose(close);

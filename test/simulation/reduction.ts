@@ -30,6 +30,7 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "evictions",
   "downscales",
   "answers",
+  "watches",
   "firstCalls",
   "aim",
   "percent",

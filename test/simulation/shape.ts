@@ -30,7 +30,10 @@ export const FAULTS = [
 /** What is answered is gone by now, or does not arrive whole. */
 export const ANSWER_FAULTS = ["expired", "bodyCut"] as const;
 export type AnswerFault = (typeof ANSWER_FAULTS)[number];
-export type Fault = (typeof FAULTS)[number] | AnswerFault | HostFault;
+/** What a watch does not tell while its connection stands, or tells late; `watchCut` breaks the connection. */
+export const WATCH_FAULTS = ["watchMuted", "watchLate"] as const;
+export type WatchFault = (typeof WATCH_FAULTS)[number];
+export type Fault = (typeof FAULTS)[number] | AnswerFault | WatchFault | HostFault;
 
 /** How evictions are judged and reserved. */
 interface EvictionsShape {
@@ -125,6 +128,8 @@ export interface Shape {
   readonly aim?: number | undefined;
   /** The same of what befalls answers on their way; undefined for nothing. */
   readonly answers: Readonly<Record<AnswerFault, number>> | undefined;
+  /** The same of watches that stand and tell nothing, or late; undefined for none. */
+  readonly watches: Readonly<Record<WatchFault, number>> | undefined;
   /** Probability of each fault at a call site. */
   readonly faults: Readonly<Record<(typeof FAULTS)[number], number>>;
   /** Humans' and drainers' actions. */
@@ -137,7 +142,12 @@ export interface Shape {
 
 const NO_FAULTS = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
 /** No call meets a fault. */
-export const CALM = { faults: NO_FAULTS, firstCalls: undefined, answers: undefined } as const satisfies Partial<Shape>;
+export const CALM = {
+  faults: NO_FAULTS,
+  firstCalls: undefined,
+  answers: undefined,
+  watches: undefined,
+} as const satisfies Partial<Shape>;
 
 /** In which most of the faults and actions of a burst happen. */
 export const BURST_MS = 20_000;
@@ -183,6 +193,7 @@ export function drawShape(draw: Draw): Shape {
     evictions: undefined,
     downscales: undefined,
     answers: undefined,
+    watches: undefined,
     firstCalls: undefined,
     faults: Object.fromEntries(FAULTS.map((fault) => [fault, level()])) as Shape["faults"],
     actions: draw.between(4, 24),
@@ -199,8 +210,8 @@ export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
   Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
 
 /** True if no call is lost or late, also by incidents or as it waits for others; hosts of nodes may have faults. */
-export const isCalm = ({ faults, firstCalls, aim, answers, incidents, callsPerSecond }: Shape): boolean =>
-  (firstCalls ?? aim ?? answers ?? incidents?.["leases"] ?? callsPerSecond) === undefined &&
+export const isCalm = ({ faults, firstCalls, aim, answers, watches, incidents, callsPerSecond }: Shape): boolean =>
+  (firstCalls ?? aim ?? answers ?? watches ?? incidents?.["leases"] ?? callsPerSecond) === undefined &&
   Object.values(faults).every((rate) => rate === 0);
 
 function drawBursts(draw: Draw, troubledMs: number): readonly number[] {

@@ -3,7 +3,7 @@ import { drawBatches } from "./batches/shape.ts";
 import { drawGateMore } from "./checks/objects.ts";
 import { drawDeletions } from "./deletions/shape.ts";
 import { type Draw, drawFrom } from "./draw.ts";
-import { drawAnswers, drawFirstCalls } from "./faults.ts";
+import { drawAnswers, drawFirstCalls, drawWatches } from "./faults.ts";
 import { drawIncidents } from "./incidents/incidents.ts";
 import { drawMistakes } from "./mistakes.ts";
 import { drawNodes } from "./nodes/shape.ts";
@@ -27,7 +27,7 @@ const NODES_TAKE = 3;
 export function drawWholeShape(seed: number, draw: Draw = drawFrom(seed)): WholeShape {
   const { nodes, nodeDraw } = drawNodes(seed);
   const { mistakeDraw, ...mistakes } = drawMistakes(seed);
-  const faultsOf = { firstCalls: drawFirstCalls(seed), answers: drawAnswers(seed) };
+  const faultsOf = { firstCalls: drawFirstCalls(seed), answers: drawAnswers(seed), watches: drawWatches(seed) };
   const own = { windows: drawWindows(seed), deletions: drawDeletions(seed), ...mistakes, ...faultsOf };
   const bare = drawShape(draw);
   const whole = { ...bare, ...own, ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };

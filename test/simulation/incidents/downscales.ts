@@ -80,6 +80,7 @@ export const DOWNSCALES_AREA: Area = {
       skewMs: 0,
       firstCalls: undefined,
       answers: undefined,
+      watches: undefined,
       faults: draw.chance(0.7) ? faults : shape.faults,
       actions: Math.min(shape.actions, draw.of([0, 3, 8])),
       troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
