@@ -57,6 +57,18 @@ function standIn(name: string, from: string): string {
   return `export function ${name}() { throw new Error(${JSON.stringify(message)}); }`;
 }
 
+/** Parts of prom-client that load Node.js modules of their own, which nothing else here needs. We use none of them. */
+const UNUSED_METRICS = /^\.\/lib\/(cluster|pushgateway|defaultMetrics|summary|metricAggregators)$/;
+const leaveOutUnusedMetrics: Plugin = {
+  name: "leave out unused metrics",
+  setup(hooks) {
+    hooks.onResolve({ filter: UNUSED_METRICS }, ({ path, importer }) =>
+      importer.endsWith("prom-client/index.js") ? { path, namespace: "unused-metrics" } : undefined,
+    );
+    hooks.onLoad({ filter: /./, namespace: "unused-metrics" }, () => ({ contents: "module.exports = {};" }));
+  },
+};
+
 /**
  * An import of node:http reads all its exports, and one of them, WebSocket, then loads an HTTP client of its own: 25
  * ms. `getBuiltinModule` does not read them.
@@ -130,7 +142,7 @@ export async function bundle(
 ): Promise<Metafile> {
   const byDepth = Map.groupBy(Object.entries(entries), ([out]) => out.split("/").length - 1);
   const built = [...byDepth].map(async ([depth, some]) => {
-    const plugins = [leaveOutUnused, requireHttp, keepLazy(depth), showImports];
+    const plugins = [leaveOutUnused, leaveOutUnusedMetrics, requireHttp, keepLazy(depth), showImports];
     const entryPoints = some.map(([out, source]) => ({ in: source, out }));
     return (await build({ ...BUNDLE, absWorkingDir: root, entryPoints, outdir, plugins, metafile: true })).metafile;
   });

@@ -5,9 +5,7 @@ import https from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { RolloutError } from "../errors.ts";
 import type { OpenRequest } from "../http.ts";
-
-/** Milliseconds after which we close an idle socket, before the API server (90 s) or a load balancer (60 s) does. */
-const IDLE_SOCKET_MS = 30_000;
+import { ACCOUNT_FOLDER, IDLE_SOCKET_MS, loadOwnAccount } from "./own-account.ts";
 
 /** Credentials of one request. */
 interface Credentials extends https.RequestOptions {
@@ -50,37 +48,36 @@ interface Impersonation {
 
 /** Reads the configuration; rejects with `BadConfiguration` if it is missing or unusable. */
 export async function loadConnection(source: ConnectionSource): Promise<Connection> {
-  const module = await import("@kubernetes/client-node/dist/config.js");
+  const { explicit, kubeconfig, context, impersonate, root = "" } = source;
   try {
-    const config = readKubeConfig(new module.KubeConfig(), () => new module.KubeConfig(), source);
-    if (source.context !== undefined) chooseContext(config, source.context);
-    return openConnection(config, source.impersonate);
+    if (explicit || kubeconfig) return await openKubeConfig(source);
+    const connection = loadOwnAccount(process.env, `${root}${ACCOUNT_FOLDER}`);
+    if (context !== undefined) throw new Error(`there is no context ${JSON.stringify(context)}, as no file is named`);
+    return { ...connection, authorize: async () => actAs(await connection.authorize(), impersonate) };
   } catch (error) {
     if (error instanceof RolloutError) throw error;
-    const from = source.explicit?.configFile ?? source.kubeconfig ?? "the pod's ServiceAccount";
+    const from = explicit?.configFile ?? kubeconfig ?? "the pod's ServiceAccount";
     throw new RolloutError("BadConfiguration", `no usable Kubernetes configuration in ${from}: ${String(error)}`, {
       cause: error,
     });
   }
 }
 
-function readKubeConfig(
-  config: KubeConfig,
-  another: () => KubeConfig,
-  { explicit, kubeconfig, root }: ConnectionSource,
-): KubeConfig {
+async function openKubeConfig({
+  explicit,
+  kubeconfig = "",
+  context,
+  impersonate,
+}: ConnectionSource): Promise<Connection> {
+  const { KubeConfig } = await import("@kubernetes/client-node/dist/config.js");
+  const config = new KubeConfig();
   if (explicit) {
     config.loadFromFile(explicit.configFile);
     const cluster = config.getCurrentCluster();
     if (cluster) Object.assign(cluster, { server: explicit.apiUrl });
-    return config;
-  }
-  if (kubeconfig) {
-    mergeFiles(config, another, kubeconfig.split(":"));
-    return config;
-  }
-  config.loadFromCluster(root);
-  return config;
+  } else mergeFiles(config, () => new KubeConfig(), kubeconfig.split(":"));
+  if (context !== undefined) chooseContext(config, context);
+  return openConnection(config, impersonate);
 }
 
 /**
@@ -115,9 +112,6 @@ function chooseContext(config: KubeConfig, name: string): void {
 function openConnection(config: KubeConfig, impersonate?: Impersonation): Connection {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext() ?? "")} names no cluster`);
-  // The server that client-node names in an environment without a cluster.
-  if (cluster.server.includes("//undefined"))
-    throw new RolloutError("BadConfiguration", "there is no kubeconfig, and this process runs in no pod of a cluster");
   if (!URL.canParse(cluster.server)) throw new Error(`its server ${JSON.stringify(cluster.server)} is no URL`);
   const server = new URL(cluster.server);
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
@@ -132,15 +126,17 @@ function openConnection(config: KubeConfig, impersonate?: Impersonation): Connec
       } catch (error) {
         throw new RolloutError("Unauthorized", `no credentials: ${String(error)}`, { cause: error });
       }
-      if (impersonate)
-        options.headers = {
-          ...options.headers,
-          "Impersonate-User": impersonate.user,
-          "Impersonate-Group": [...impersonate.groups],
-        };
       // client-node's own agent opens a connection per request; we keep it only if it handles a proxy.
-      return cluster.proxyUrl || server.protocol !== "https:" ? options : { ...options, agent };
+      const ours = cluster.proxyUrl || server.protocol !== "https:" ? options : { ...options, agent };
+      return actAs(ours, impersonate);
     },
     close: () => agent.destroy(),
   };
+}
+
+function actAs(credentials: Credentials, impersonate: Impersonation | undefined): Credentials {
+  if (!impersonate) return credentials;
+  const { user, groups } = impersonate;
+  const headers = { ...credentials.headers, "Impersonate-User": user, "Impersonate-Group": [...groups] };
+  return { ...credentials, headers };
 }

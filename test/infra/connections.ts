@@ -160,7 +160,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
       const { server, authorize } = await loadConnection({ root });
       const { headers, ca } = await authorize();
       assert.equal(server.href, "https://[fd00::1]:6443/");
-      assert.deepEqual([headers, String(ca)], [{ Authorization: "Bearer own" }, "ca"]);
+      assert.deepEqual([headers, String(ca)], [{ authorization: "Bearer own" }, "ca"]);
     });
 
     const UNUSABLE: readonly [name: string, file: string][] = [

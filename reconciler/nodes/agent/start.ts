@@ -38,7 +38,7 @@ export async function startAgent(
   const configuration = readAgentConfiguration(env);
   const { nodeName, namespace, exclusionMs, log: logging } = configuration;
   const { open, write = stdout.write, read = readText } = machine;
-  const connect = machine.connect ?? (() => loadOwnAccount(env, account));
+  const connect = machine.connect ?? (async () => loadOwnAccount(env, account));
   const log = createLog({ ...logging, write, now: () => new Date(machine.now()) });
   const cluster = connectCluster(await connect({}), { timeoutMs: 10_000, clock: machine });
   const readUid = async (): Promise<string> => (await cluster.get(nodes, { name: nodeName })).metadata?.uid ?? "";

@@ -10,10 +10,7 @@ it("a pod's ServiceAccount is read for each request, as the kubelet replaces its
   t.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, "token"), "one\n");
   await writeFile(join(folder, "ca.crt"), "pem");
-  const connection = await loadOwnAccount(
-    { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" },
-    folder,
-  );
+  const connection = loadOwnAccount({ KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" }, folder);
   t.after(() => connection.close());
   assert.equal(connection.server.href, "https://[fd00::1]:6443/");
   const token = async (): Promise<unknown> => (await connection.authorize()).headers?.["authorization"];
@@ -23,8 +20,10 @@ it("a pod's ServiceAccount is read for each request, as the kubelet replaces its
   assert.equal((await connection.authorize()).ca, "pem");
 });
 
-it("outside a pod there is no ServiceAccount", async () =>
-  await assert.rejects(loadOwnAccount({}), {
-    code: "BadConfiguration",
-    message: /KUBERNETES_SERVICE_HOST is not set/,
-  }));
+it("outside a pod there is no ServiceAccount", () =>
+  assert.throws(() => loadOwnAccount({}), { code: "BadConfiguration", message: /runs in no pod of a cluster/ }));
+
+it("credentials that cannot be read are Unauthorized", async () => {
+  const connection = loadOwnAccount({ KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "/nowhere");
+  await assert.rejects(connection.authorize(), { code: "Unauthorized", message: /no credentials.*ENOENT/ });
+});
