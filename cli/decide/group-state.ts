@@ -1,7 +1,7 @@
 /** The progress of a group, by its records, and by what these cannot have. Pure. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
-import { stampCondition } from "../../reconciler/model/condition.ts";
+import { stampCondition } from "../../infra/kubernetes/condition.ts";
 import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
 import { isReady } from "../../reconciler/model/health.ts";
 import { listSome } from "../../infra/cut.ts";

@@ -11,7 +11,7 @@ import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { gatherTracker } from "../../reconciler/downscale/act/gather-downscales.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
-import { readTracker, timeBefore, trackerEntry } from "../../reconciler/model/tracker.ts";
+import { readTracker, timeBefore, trackerEntry } from "../../reconciler/downscale/tracker.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 

@@ -23,7 +23,7 @@ import { type ShadowTools, getShadow, isDrainWanted, patchStatus, readShadowStat
 import type { Status } from "../../infra/kubernetes/api-error.ts";
 import { RolloutError, hasCode, messageOf } from "../../infra/errors.ts";
 import { visitEach } from "../../infra/slots.ts";
-import { readIdentity } from "../../reconciler/model/identity.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
 
 /** The fields of a policy that a drain uses. */
 export type DrainPolicy = Pick<Policy, "name" | "drain" | "status">;

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type CustomObject, bottlerocketShadows } from "../../infra/kubernetes/custom-resources.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { readIdentity } from "../../reconciler/model/identity.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import {
   MANAGED_LABEL,
   MANAGED_VALUE,

@@ -1,7 +1,7 @@
 /** Reads the shadow of a caller's node and the node's wanted state, and writes its status. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { readIdentity } from "../../reconciler/model/identity.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { bottlerocketShadows, type CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import {

@@ -2,7 +2,7 @@
  * Decides whether pods may go by a downscale now (§5.11): only the other zones matter. The user decides how many pods
  * of its own zone go, so neither that zone's limit nor a `maxUnavailable` of 0 counts.
  */
-import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
+import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/readiness.ts";
 import { servesNothing } from "../model/health.ts";
 import { groupBy, ordinalOf } from "../model/order.ts";
 import { findExcess } from "../model/refused-group.ts";

@@ -2,7 +2,7 @@
  * What a disruption budget protects now, for its status (§5.10): its zones, by the statuses of their StatefulSets, and
  * the condition `Protecting`. It informs; no decision reads it. Pure.
  */
-import { type Condition, stampCondition } from "../model/condition.ts";
+import { type Condition, stampCondition } from "../../infra/kubernetes/condition.ts";
 import { groupBy, ownerNameOf } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Guard } from "./guard.ts";

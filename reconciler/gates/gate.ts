@@ -9,8 +9,8 @@ import { baselineFields } from "../checks/baseline.ts";
 import { checkFields } from "../checks/check.ts";
 import type { NamedCheck, OnError } from "../checks/result.ts";
 import type { ObjectRef } from "../model/decision.ts";
-import { readIdentity } from "../model/identity.ts";
-import type { Condition } from "../model/condition.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
+import type { Condition } from "../../infra/kubernetes/condition.ts";
 import { POINTS, type Point, readConditions, readRecord, type GateRecord } from "./record.ts";
 
 export interface Gate {

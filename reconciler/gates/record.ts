@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { formatResult, type NamedResult, readResults, storedResult } from "../checks/result.ts";
-import type { Condition } from "../model/condition.ts";
+import type { Condition } from "../../infra/kubernetes/condition.ts";
 import type { BypassRecord } from "./bypass.ts";
 
 export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;

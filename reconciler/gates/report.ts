@@ -6,7 +6,7 @@ import { type Gate, isReadable } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
 import type { GateRecord, Stage } from "./record.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
-import type { Condition, UnstampedCondition } from "../model/condition.ts";
+import type { Condition, UnstampedCondition } from "../../infra/kubernetes/condition.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { describeBypass, findBypass } from "./bypass.ts";

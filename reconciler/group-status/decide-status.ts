@@ -27,7 +27,7 @@ import type {
 import { describeZone, summarizeZones } from "./zones.ts";
 import { factsOf, dedupKeyOf, ERROR_BLOCKS_AFTER_MS, type Hold, phaseOfHold } from "../model/decision.ts";
 import { isSettledByStatus } from "../model/zone.ts";
-import { stampCondition } from "../model/condition.ts";
+import { stampCondition } from "../../infra/kubernetes/condition.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 export function decideStatus(input: StatusInput): RolloutGroupStatus {

@@ -1,8 +1,8 @@
 /** The name of a RolloutGroup, and its `status` as it is stored. Times are RFC 3339. */
-import type { Condition } from "../model/condition.ts";
+import type { Condition } from "../../infra/kubernetes/condition.ts";
 import type { HoldPhase } from "../model/decision.ts";
 import type { WrittenWindow } from "../model/rollout-window.ts";
-import { hash } from "../model/hash.ts";
+import { hash } from "../../infra/hash.ts";
 
 /** The state of a group, in one word. */
 export type GroupPhase = "Ready" | HoldPhase;

@@ -2,7 +2,7 @@
 import type { ObjectMeta, PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "./annotations.ts";
 import { lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
-import { readIdentity } from "./identity.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { type PodHealth, readHealth, startedWithinMs } from "./health.ts";
 import type { Labels } from "./label-selector.ts";

@@ -13,7 +13,7 @@ import {
   type WrittenBypass,
 } from "./annotations.ts";
 import { lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
-import { readIdentity } from "./identity.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import type { Hold } from "./decision.ts";
 import type { Labels } from "./label-selector.ts";
 import { byOrdinal } from "./order.ts";

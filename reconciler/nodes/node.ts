@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import type { Node } from "../../infra/kubernetes/resources.ts";
-import { readIdentity } from "../model/identity.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import {
   CORDONED_BY,

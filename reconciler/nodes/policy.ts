@@ -5,7 +5,7 @@
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { checkFields } from "../checks/check.ts";
-import { readIdentity } from "../model/identity.ts";
+import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { type ActiveNode, NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
 import { parseWindow, type Window } from "../model/window.ts";
 

@@ -5,7 +5,7 @@ import { baselineFields } from "../checks/baseline.ts";
 import type { CheckSpec, SuccessWhen } from "../checks/check.ts";
 import { compares } from "../checks/placeholders.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
-import { type Identity, readIdentity } from "../model/identity.ts";
+import { type Identity, readIdentity } from "../../infra/kubernetes/identity.ts";
 import { type PhasedStatus, readStatus } from "./status.ts";
 
 /** Keeps a deleted PhasedRollout until its StatefulSet is released. */

@@ -1,6 +1,6 @@
 /** Builds the status that a decision reports: phase and conditions by one table. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { type Condition, stampCondition } from "../model/condition.ts";
+import { type Condition, stampCondition } from "../../infra/kubernetes/condition.ts";
 import type { PhasedRollout } from "./phased-rollout.ts";
 import type { PhasedStatus, RollingPodStatus } from "./status.ts";
 import type { PhasedDecision, PhasedSnapshot } from "./snapshot.ts";

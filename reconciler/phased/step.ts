@@ -18,7 +18,7 @@ import {
   type Streak,
 } from "../checks/check.ts";
 import { nextResult } from "../checks/result.ts";
-import { hash } from "../model/hash.ts";
+import { hash } from "../../infra/hash.ts";
 import { isOverdue, isReady, isTerminating } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";

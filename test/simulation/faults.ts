@@ -1,5 +1,5 @@
 /** Which fault happens at which call: as the seed draws it, or of those only the ones that a list names. */
-import { spreadHash } from "../../reconciler/model/hash.ts";
+import { spreadHash } from "../../infra/hash.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { ANSWER_FAULTS, BURST_MS, type Fault, type Shape, WATCH_FAULTS } from "./shape.ts";
 

@@ -6,7 +6,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { readIdentity } from "../../model/identity.ts";
+import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
@@ -14,7 +14,7 @@ import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-statu
 import type { Log } from "../../../infra/log.ts";
 import { once } from "../../../infra/once.ts";
 import { visitEach } from "../../../infra/slots.ts";
-import { spreadHash } from "../../model/hash.ts";
+import { spreadHash } from "../../../infra/hash.ts";
 import { byName } from "../../model/order.ts";
 import { readPod } from "../../model/pod.ts";
 import { readZone, selectorText, type Zone, type ZoneList } from "../../model/zone.ts";

@@ -13,7 +13,7 @@ import { advanceGate, type Advance, isAt } from "../advance.ts";
 import type { Gate } from "../gate.ts";
 import { findImpossible, sampleValues } from "../placeholder-values.ts";
 import { formatRecord, type GateRecord, outlineOf, readRecord } from "../record.ts";
-import { type Condition, stampCondition } from "../../model/condition.ts";
+import { type Condition, stampCondition } from "../../../infra/kubernetes/condition.ts";
 import {
   bypassesSeen,
   changesOf,

@@ -16,7 +16,7 @@ import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { type Checker, askChecks } from "../../checks/act/ask-prometheus.ts";
 import type { PlannedCheck } from "../../checks/result.ts";
 import { matchesLabels } from "../../budget/zpdb.ts";
-import { readIdentity } from "../../model/identity.ts";
+import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan-pass.ts";

@@ -6,7 +6,7 @@ import { describeOpen, describeValid } from "../../../reconciler/gates/report.ts
 import type { Stage } from "../../../reconciler/gates/record.ts";
 import { decideStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
-import { stampCondition } from "../../../reconciler/model/condition.ts";
+import { stampCondition } from "../../../infra/kubernetes/condition.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { reportRollout, type PhasedRolloutPhase } from "../../../reconciler/phased/report.ts";

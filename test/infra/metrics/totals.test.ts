@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import type { Samples } from "../../../infra/metrics/registry.ts";
 import { formatTotals, parseTotals, TOTALS } from "../../../infra/metrics/totals.ts";
-import { createLeaseTotals } from "../../../reconciler/run/lease-totals.ts";
+import { createLeaseTotals } from "../../../reconciler/run/session.ts";
 
 const flat = (series: Samples): Record<string, number> =>
   Object.fromEntries(

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { type CustomObject, nodeUpdatePolicies } from "../../../../infra/kubernetes/custom-resources.ts";
 import { writeStatus } from "../../../../infra/kubernetes/write-status.ts";
-import { readIdentity } from "../../../../reconciler/model/identity.ts";
+import { readIdentity } from "../../../../infra/kubernetes/identity.ts";
 import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";
 import {
   createPolicy,

@@ -1,5 +1,5 @@
 /** The fields that distinguish one object from another, and one version of it from the next. */
-import type { ObjectMeta } from "../../infra/kubernetes/resources.ts";
+import type { ObjectMeta } from "./resources.ts";
 
 export interface Identity {
   readonly namespace: string;

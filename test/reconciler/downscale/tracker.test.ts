@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readTracker, trackerEntry } from "../../../reconciler/model/tracker.ts";
+import { readTracker, trackerEntry } from "../../../reconciler/downscale/tracker.ts";
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
 

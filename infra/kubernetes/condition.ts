@@ -2,7 +2,7 @@
  * A condition as Kubernetes defines it:
  * https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta
  */
-import { formatTimestamp } from "../../infra/timestamp.ts";
+import { formatTimestamp } from "../timestamp.ts";
 
 export interface Condition {
   readonly type: string;
