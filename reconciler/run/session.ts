@@ -24,11 +24,11 @@ import { createReporter, type Reporter } from "../report/act/reporter.ts";
 import type { GroupMemory } from "../report/log-lines.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import type { CaInjection } from "./ca-injection.ts";
-import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
-import { AFTER_NEWS_MS, isAtRest, REST_MS } from "./rest.ts";
-import { startSpecWatches } from "./spec-watch.ts";
-import { createSteps, isResyncDue, type StepResult, type Steps, tick, type TickInput } from "./tick.ts";
-import { startTickWatch, type TickWatch } from "./watch.ts";
+import { isAtRest, pause, type Pausing } from "./pause.ts";
+import { startSpecWatches, startTickWatch } from "./watch.ts";
+import { createSteps, isResyncDue, type StepResult, tick, type TickInput } from "./tick.ts";
+import { addGrowth, formatTotals, parseTotals, TOTALS, type Totals } from "../../infra/metrics/totals.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 export interface RunInput {
   readonly cluster: Cluster;
@@ -81,24 +81,18 @@ interface SessionStart {
 }
 
 /** What the ticks under one Lease share. */
-interface Session {
+interface Session extends Pausing {
   /** Its signal fires when the run ends, or the Lease is lost. */
   readonly context: Context;
-  readonly changes: TickWatch;
   readonly recorder: Recorder;
   readonly reporter: Reporter;
   readonly statuses: GroupStatuses;
   readonly totals: LeaseTotals;
   readonly notifier: PodNotifier;
-  readonly steps: Steps;
   /** When the resync of a group began, by its key; of the others, when the last tick before this session did. */
   readonly resyncedAt: Map<string, number>;
   /** The work beside the ticks that writes under the Lease. */
   underWay: Promise<unknown>;
-  /** When something last changed that ticks may still have to read, by the monotonic clock. */
-  newsAt: number;
-  /** Called with the result of a step that ends between two ticks. */
-  onLate: (result: StepResult) => void;
 }
 
 /**
@@ -146,26 +140,17 @@ async function tickAndPause(
     const changed = (await input.updateNodes?.(context, { recorder, annotations })) === true;
     verdict = addTick(verdict, result);
     if (input.once || awaited.aborted) break;
-    const atRest = noteRest(input, session, { result, isPending });
-    await pause(input, session, { result, changed, atRest });
+    const atRest = isResting(input, result, isPending);
+    await pause(session, { result, changed, atRest }, input.intervalMs);
     // The next run ticks at once, and nothing has changed since this tick.
     if (atRest && awaited.aborted) break;
   }
   return verdict;
 }
 
-interface Ticked {
-  readonly result: TickResult | undefined;
-  /** A downscale is still to be concluded. */
-  readonly isPending: boolean;
-}
-
-/** True if the tick leaves the cluster at rest. */
-function noteRest({ updateNodes }: RunInput, session: Session, { result, isPending }: Ticked): boolean {
-  const atRest = !isPending && result !== undefined && !updateNodes && isAtRest(result);
-  if (!atRest) session.newsAt = session.context.clock.monotonic();
-  return atRest;
-}
+/** True if the tick has left the cluster at rest, and no downscale is still to be concluded. */
+const isResting = ({ updateNodes }: RunInput, result: TickResult | undefined, isPending: boolean): boolean =>
+  !isPending && result !== undefined && !updateNodes && isAtRest(result);
 
 async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSignal): Promise<Session> {
   const { cluster, clock, log, tracer } = input;
@@ -254,60 +239,6 @@ function reportsOf({ log }: RunInput, { recorder, reporter, statuses, totals }: 
   };
 }
 
-/** The pause before a check that is due already, as the tick has not reached it. */
-const OVERDUE_PAUSE_MS = 1000;
-
-interface Pause extends Pick<Ticked, "result"> {
-  /** The step that updates nodes has changed the cluster. */
-  readonly changed: boolean;
-  readonly atRest: boolean;
-}
-
-/**
- * Waits for the interval, or longer at rest, a change, or a check that is due; a step that ends meanwhile may end the pause, or has a check
- * of its own that does.
- */
-async function pause({ intervalMs }: RunInput, session: Session, { result, changed, atRest }: Pause): Promise<void> {
-  // What has changed the cluster is followed at once.
-  if (changed || result?.acted) return;
-  const { clock } = session.context;
-  const { changes, steps, newsAt } = session;
-  const over = new AbortController();
-  const untilDue = (dueAt: number): number => Math.max(dueAt - clock.now(), 0) || OVERDUE_PAUSE_MS;
-  session.onLate = (late) => {
-    if (needsTick(late)) changes.wake();
-    else if (late.dueAt !== undefined)
-      void clock.sleep(untilDue(late.dueAt), over.signal).then(() => over.signal.aborted || changes.wake());
-  };
-  // Those that have ended since the tick did.
-  steps.ended.forEach(session.onLate);
-  const restMs = atRest && clock.monotonic() - newsAt >= AFTER_NEWS_MS ? REST_MS : 0;
-  const mostMs = Math.min(Math.max(restMs, intervalMs), untilDue(result?.nextCheckAt ?? Infinity));
-  if (await waitInSteps(session, mostMs, intervalMs)) session.newsAt = clock.monotonic();
-  session.onLate = () => {};
-  over.abort();
-}
-
-/**
- * Waits for a change, for `mostMs` at most; true if there was one. In steps of the interval: without its watches, a run
- * does not rest.
- */
-async function waitInSteps({ context, changes }: Session, mostMs: number, intervalMs: number): Promise<boolean> {
-  const { clock, stop } = context;
-  const since = clock.monotonic();
-  const leftMs = (): number => mostMs - (clock.monotonic() - since);
-  do if (await changes.wait(Math.min(intervalMs, leftMs()))) return true;
-  while (leftMs() > 0 && changes.isWatching() && !stop.aborted);
-  return false;
-}
-
-/**
- * True if the step has changed the cluster, or decided by outdated facts, or failed: the tick that takes it over need
- * not wait.
- */
-const needsTick = ({ acted, failed, outcome }: StepResult): boolean =>
-  acted || failed === true || outcome?.state === "superseded";
-
 /**
  * Steps under way call no further pod and begin no further write once the session is over; calls and writes under way
  * end under the Lease. Resolves with the results that no tick has reported.
@@ -345,4 +276,39 @@ function addTick({ last }: RunResult, result: TickResult | undefined): RunResult
   if (!result) return { exitCode: 1, last };
   const isFailed = result.phasedFailed === true || result.failures.size > 0 || result.outcomes.some(isFailure);
   return { exitCode: isFailed ? 1 : 0, last: result };
+}
+
+/** The totals of the reconciler, kept on its Lease: written with each renewal, and read by the functions' `/metrics`. */
+interface LeaseTotals {
+  /** The number of the tick under way among all of the installation. */
+  readonly passes: () => number;
+  /** When the last tick under an earlier Lease began, milliseconds since the epoch; undefined without one. */
+  readonly tickedBefore: number | undefined;
+  /**
+   * Takes over the process's own metrics after a tick. `startedAt` (milliseconds since the epoch) is undefined if it
+   * could not read the cluster.
+   */
+  readonly record: (startedAt: number | undefined) => Promise<void>;
+}
+
+/** `annotations` are those of the Lease that was just taken. Resolves before anything more is counted. */
+export async function createLeaseTotals(
+  annotations: Map<string, string>,
+  metrics: Pick<Metrics, "readKept">,
+): Promise<LeaseTotals> {
+  const base = parseTotals(annotations.get(TOTALS));
+  const start = await metrics.readKept();
+  let { passes, lastTick }: Pick<Totals, "passes" | "lastTick"> = base;
+  return {
+    passes: () => passes + 1,
+    tickedBefore: parseTimestamp(base.lastTick ?? ""),
+    async record(startedAt) {
+      if (startedAt !== undefined) {
+        passes++;
+        lastTick = formatTimestamp(startedAt);
+      }
+      const series = addGrowth({ base: base.series, start, now: await metrics.readKept() });
+      annotations.set(TOTALS, formatTotals({ passes, ...(lastTick !== undefined && { lastTick }), series }));
+    },
+  };
 }

@@ -19,7 +19,7 @@ import type { RolloutDecision } from "../rollout/decide-zone.ts";
 import { listRemaining } from "../rollout/decide-rollout.ts";
 import { refusedGroup } from "../model/refused-group.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
-import type { ScalingTools } from "../scaling/act/scaler.ts";
+import type { ScalingTools } from "../scaling/act/gather-scaling.ts";
 import { isOutdated, takeRolloutStep } from "../rollout/act/take-rollout-step.ts";
 
 export interface StepInput {

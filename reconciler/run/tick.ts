@@ -9,7 +9,7 @@ import type { Context } from "../../infra/kubernetes/context.ts";
 import type { Checker } from "../checks/act/ask-prometheus.ts";
 import type { Gates } from "../gates/act/tick-gates.ts";
 import { hold } from "../model/decision.ts";
-import { spreadHash } from "../model/hash.ts";
+import { spreadHash } from "../../infra/hash.ts";
 import type { Outcome, PhasedList, TickResult } from "../model/outcome.ts";
 import { groupKey, type Zone } from "../model/zone.ts";
 import type { PhasedTick } from "../phased/act/phased-tick.ts";

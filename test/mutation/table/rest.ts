@@ -1,8 +1,8 @@
 /** Ticks at rest: what a watch cannot tell is still looked for. */
 import type { Mutation } from "../mutation.ts";
 
-const REST = { file: "reconciler/run/rest.ts", tests: ["test/reconciler/run/rest.test.ts"] };
-const SESSION = { file: "reconciler/run/session.ts", tests: ["test/reconciler/run/rest.test.ts"] };
+const REST = { file: "reconciler/run/pause.ts", tests: ["test/reconciler/run/pause.test.ts"] };
+const SESSION = { file: "reconciler/run/session.ts", tests: ["test/reconciler/run/pause.test.ts"] };
 
 export const REST_MUTATIONS: readonly Mutation[] = [
   {
@@ -13,20 +13,20 @@ export const REST_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "ticks go on for a while after a change",
-    ...SESSION,
-    find: "clock.monotonic() - newsAt >= AFTER_NEWS_MS",
-    replacement: "clock.monotonic() >= newsAt",
+    ...REST,
+    find: "clock.monotonic() - session.newsAt >= AFTER_NEWS_MS",
+    replacement: "clock.monotonic() >= session.newsAt",
   },
   {
     breaks: "without its watch a run does not rest",
-    ...SESSION,
+    ...REST,
     find: "leftMs() > 0 && changes.isWatching()",
     replacement: "leftMs() > 0",
   },
   {
     breaks: "a run with a pending downscale does not rest",
     ...SESSION,
-    find: "const atRest = !isPending && result",
-    replacement: "const atRest = result",
+    find: "!isPending && result !== undefined",
+    replacement: "result !== undefined",
   },
 ];

@@ -174,12 +174,14 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     breaks:
       "a tick follows at once if a step ends between two that was superseded, has failed or has changed the cluster",
     ...SESSION,
+    file: "reconciler/run/pause.ts",
     find: "if (needsTick(late)) changes.wake();",
     replacement: "if (needsTick(late)) changes.wait;",
   },
   {
     breaks: "a check of a step that ends between two ticks ends the pause",
     ...SESSION,
+    file: "reconciler/run/pause.ts",
     find: "else if (late.dueAt !== undefined)",
     replacement: "else if (late.dueAt === 0)",
   },

@@ -6,7 +6,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { leases } from "../../../infra/kubernetes/resources.ts";
 import { changeLease } from "../../../infra/kubernetes/lease-object.ts";
 import { SUCCESSOR } from "../../../infra/kubernetes/lease-succession.ts";
-import { REST_MS } from "../../../reconciler/run/rest.ts";
+import { REST_MS } from "../../../reconciler/run/pause.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput, RunResult } from "../../../reconciler/run/session.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";

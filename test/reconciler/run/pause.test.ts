@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { TickResult } from "../../../reconciler/model/outcome.ts";
-import { isAtRest } from "../../../reconciler/run/rest.ts";
+import { isAtRest } from "../../../reconciler/run/pause.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/session.ts";
 import { define } from "../../demo/definitions.ts";
