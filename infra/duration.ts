@@ -1,4 +1,5 @@
 /** Durations in the formats of the original: Go's for flags and labels, Prometheus' for some annotations. Pure. */
+import { formatTimestamp } from "./timestamp.ts";
 
 const NANOSECONDS: Readonly<Record<string, bigint>> = {
   ns: 1n,
@@ -121,4 +122,13 @@ export function formatGoDuration(ms: number): string {
   const hours = Math.floor(size / 3_600_000);
   if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}s`;
   return minutes > 0 ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
+}
+
+/**
+ * `2h10m ago, 9h50m left of 12h`: a wait of `ms` that began at `since`, all in milliseconds. If `since` is in the
+ * future, it is named.
+ */
+export function describeWait(since: number, ms: number, now: number): string {
+  if (since > now) return `at ${formatTimestamp(since)}, which is in the future, and ${shortDuration(ms)} are needed`;
+  return `${shortDuration(now - since)} ago, ${shortDuration(ms - (now - since))} left of ${shortDuration(ms)}`;
 }

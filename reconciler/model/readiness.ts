@@ -1,13 +1,15 @@
 /**
  * Counts the unavailable pods of a zone (§1.4). Status and pods both lag, so the worse of the two counts, and so does
  * the larger of spec and status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook),
- * status counts one replica less, all ready.
+ * status counts one replica less, all ready. At the end: which of them a zone that is to shrink does not wait for.
  */
-import { describeHealth, isReady, isTerminating, neverServed } from "./health.ts";
+import { describeHealth, isReady, isTerminating, neverServed, RECOVERY_MS } from "./health.ts";
 import { listSome } from "../../infra/cut.ts";
 import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import type { Zone, ZoneWithPods } from "./zone.ts";
+import { leaderAmong } from "./leaders.ts";
+import type { Mirror } from "./scaling.ts";
 
 interface Unavailable {
   /** Pods that are terminating or not ready. */
@@ -118,4 +120,69 @@ export const STRANGERS = "left behind by an earlier StatefulSet of its name, and
 function whyMissing({ strangers = [] }: ZoneWithPods): string {
   const names = listSome(strangers.map(({ name }) => name));
   return strangers.length === 0 ? "" : `: ${names} ${strangers.length === 1 ? "is" : "are"} ${STRANGERS}`;
+}
+
+// Pods that a zone which is to shrink does not wait for: they are to go as well, and do not come up. After a scale-up that
+// failed in several zones and was reverted, each zone would otherwise wait for the very pods that the others are about to
+// lose. Such pods are beyond the size that their zone is to have, and
+//
+//   cannot come up by themselves                               for 5 minutes
+//   are not ready for another reason, and may be ours          for an hour
+//   are missing, and not made (a quota, an order of start)     at once, unless a pod beyond that size is ready
+
+/** A zone that is to have `size` replicas. */
+export interface Shrink {
+  readonly zone: Pick<Zone, "uid" | "name" | "scaling">;
+  readonly size: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** A zone that is to shrink, in its group. */
+export interface ShrinkInGroup extends Shrink {
+  readonly zones: readonly Zone[];
+}
+
+/** Milliseconds: longer than pods take to read what they have stored before they are ready. */
+export const GIVEN_UP_MS = 3_600_000;
+
+/** True for a pod of another zone that is there, and that the shrinking zone does not wait for. */
+export function isGivenUp(pod: Pod, other: Zone, shrink: ShrinkInGroup): boolean {
+  const { since, fault } = pod.health;
+  if (isReady(pod) || since === undefined || !isSurplus(pod, intendedOrdinals(other, shrink))) return false;
+  return shrink.now - since >= (fault === undefined ? GIVEN_UP_MS : RECOVERY_MS);
+}
+
+/**
+ * The number of missing pods of another zone that the shrinking zone waits for. The controller makes no more pods once
+ * the status counts none beside those that are there: a pod that has just gone still counts in the status.
+ */
+export function countAwaited(other: Zone, pods: readonly Pod[], shrink: ShrinkInGroup): number {
+  const intended = intendedOrdinals(other, shrink);
+  const makesMore = !other.observed || other.status.replicas > pods.length;
+  if (makesMore || pods.some((pod) => isReady(pod) && isSurplus(pod, intended))) return countMissing(other, pods);
+  return countGaps({ ...intended, replicas: Math.min(other.replicas, intended.replicas) }, pods);
+}
+
+const intendedOrdinals = (other: Zone, shrink: ShrinkInGroup): Ordinals => ({
+  firstOrdinal: other.firstOrdinal,
+  replicas: intendedSize(other, shrink, shrink.zones.length),
+});
+
+/**
+ * The size that another zone is to have, as it follows its leaders for so many hops at most: the new size of the
+ * shrinking zone, if it follows that or mirrors what that mirrors.
+ */
+function intendedSize(other: Zone, shrink: ShrinkInGroup, hops: number): number {
+  const { zones, zone, size } = shrink;
+  const { forcedReplicas, mirror } = other.scaling;
+  if (other.uid === zone.uid) return size;
+  if (forcedReplicas !== undefined) return forcedReplicas;
+  const leader = hops > 0 ? leaderAmong(zones, other) : undefined;
+  if (leader) return intendedSize(leader, shrink, hops - 1);
+  return mirror && isSameReference(mirror, zone.scaling.mirror) ? size : other.replicas;
+}
+
+function isSameReference(one: Mirror, other: Mirror | undefined): boolean {
+  return one.kind === other?.kind && one.name === other.name && one.group === other.group;
 }

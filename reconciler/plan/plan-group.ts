@@ -12,7 +12,7 @@ import type { Pod } from "../model/pod.ts";
 import { timeLeft } from "../budget/reservation.ts";
 import { listSteps } from "../group-status/progress.ts";
 import type { RemainingStep } from "../group-status/status.ts";
-import { GIVEN_UP_MS } from "../model/given-up.ts";
+import { GIVEN_UP_MS } from "../model/readiness.ts";
 import { goneHealth, isReady, RECOVERY_MS } from "../model/health.ts";
 import type { Hold } from "../model/decision.ts";
 import { listRemaining } from "../rollout/decide-rollout.ts";

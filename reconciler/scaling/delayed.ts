@@ -7,13 +7,12 @@
  * Nothing is remembered: the pods report since when they have been prepared.
  */
 import type { PodTargets } from "../../infra/call-pods.ts";
-import { parsePrometheusDuration } from "../../infra/duration.ts";
+import { describeWait, parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp, LAST_SECOND } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, MAX_VALUE_LENGTH } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { checkServiceName, podUrl } from "../model/fqdn.ts";
 import type { Zone } from "../model/zone.ts";
-import { describeWait } from "./min-time.ts";
 
 export interface Delay {
   readonly ms: number;

@@ -13,12 +13,12 @@
  * downscale by the reconciler passes the webhook as well if the pods are prepared: then both must agree. A downscale in
  * the future, by a clock that is ahead, is not over.
  */
-import { formatGoDuration, parseGoDuration, shortDuration } from "../../infra/duration.ts";
+import { describeWait, formatGoDuration, parseGoDuration } from "../../infra/duration.ts";
 import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { GroupSnapshot, Zone } from "../model/zone.ts";
-import type { ZoneTimes } from "./facts.ts";
+import type { ZoneTimes } from "./snapshot.ts";
 
 interface LastDownscale {
   readonly zone: Zone;
@@ -117,13 +117,4 @@ export function refuseByTime(
     }
   }
   return undefined;
-}
-
-/**
- * `2h10m ago, 9h50m left of 12h`: a wait of `ms` that began at `since`, all in milliseconds. If `since` is in the
- * future, it is named.
- */
-export function describeWait(since: number, ms: number, now: number): string {
-  if (since > now) return `at ${formatTimestamp(since)}, which is in the future, and ${shortDuration(ms)} are needed`;
-  return `${shortDuration(now - since)} ago, ${shortDuration(ms - (now - since))} left of ${shortDuration(ms)}`;
 }

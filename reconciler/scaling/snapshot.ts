@@ -3,7 +3,7 @@ import type { ScaleZone } from "../model/outcome.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Delay, Endpoints, YoungPod } from "./delayed.ts";
-import type { Reference, ZoneTimes } from "./facts.ts";
+import type { Resource } from "../../infra/kubernetes/resources.ts";
 
 /** All that a decision about scaling may use. */
 export interface ScalingSnapshot extends ZoneTimes {
@@ -109,4 +109,26 @@ export function planScale(
   const record = replicas < zone.replicas && zones.some(({ scaling }) => scaling.minTime !== undefined);
   const message = `scaling ${zone.name} from ${zone.replicas} to ${replicas} replicas, ${why}`;
   return { action: "scaleZone", zone, replicas, message, ...(record && { recordAt: now }) };
+}
+
+/** The zones of one group, and when they were last scaled down. */
+export interface ZoneTimes {
+  /** In byte order of their names. */
+  readonly zones: readonly Zone[];
+  /**
+   * When each zone was last scaled down, by the zone tracker's ConfigMap and by the group's downscale Lease; undefined
+   * if either cannot be read.
+   */
+  readonly tracked: ReadonlyMap<string, string> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** A resource that a zone mirrors, with the values of its scale. */
+export interface Reference {
+  readonly resource: Resource;
+  /** `spec.replicas`. */
+  readonly wantedReplicas: number;
+  /** `status.replicas`: the replicas that were written back. */
+  readonly reportedReplicas: number;
 }

@@ -5,7 +5,7 @@
 import { endsRollout, whyRefused } from "../downscale/decide-admission.ts";
 import { findCulprit, worstOf } from "../model/culprit.ts";
 import { type Culprit, hold, type Hold } from "../model/decision.ts";
-import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
+import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/readiness.ts";
 import { isMoving, servesNothing } from "../model/health.ts";
 import { listSome } from "../../infra/cut.ts";
 import { waitForOrphans } from "../model/orphans.ts";
@@ -20,7 +20,7 @@ import {
 } from "../model/readiness.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
 import type { ScaleZone } from "../model/outcome.ts";
-import type { ZoneTimes } from "./facts.ts";
+import type { ZoneTimes } from "./snapshot.ts";
 import { decideFollower } from "./leader.ts";
 import { minTimeOver, timedOrphans } from "./min-time.ts";
 
@@ -84,14 +84,15 @@ function whatIsUnderWay(whole: ZoneWithPods, shrink: ShrinkInGroup): string | un
   if (isHealthy(whole)) return isSteady(whole) ? undefined : describeUnsteady(whole);
   const other = withoutIdleSurplus(whole);
   const { pods, replicas, status } = other;
-  const counted = pods.filter((pod) => !isGivenUp(pod, other, shrink));
+  const givenUp = pods.filter((pod) => isGivenUp(pod, other, shrink));
   const awaited = countAwaited(other, pods, shrink);
-  const isOnItsWay = awaited > 0 || pods.length > replicas || counted.some(isMoving);
+  const isMoved = pods.some((pod) => isMoving(pod) && !givenUp.includes(pod));
+  if (awaited > 0 || pods.length > replicas || isMoved) return describeUnavailable(whole);
   const isRolling = status.currentRevision !== status.updateRevision || status.updated < status.replicas;
-  // Pods that block nobody: given up, or missing and not awaited.
+  // Neither pods that are given up nor missing ones that nobody waits for block another zone.
   const { count, missing } = unavailable(whole);
-  const left = pods.length - counted.length + missing - awaited;
-  return isOnItsWay || (isRolling && count > left) ? describeUnavailable(whole) : undefined;
+  const blocking = count - givenUp.length - (missing - awaited);
+  return isRolling && blocking > 0 ? describeUnavailable(whole) : undefined;
 }
 
 /**

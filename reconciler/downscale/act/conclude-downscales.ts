@@ -13,7 +13,7 @@ import { absent, messageOf, wroteNothing } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { configMaps, type Lease, leases, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
-import { readIdentity } from "../../model/identity.ts";
+import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import {
@@ -38,7 +38,7 @@ import { redactUrl } from "../../../infra/credentials.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import { endpointsOf, readPreparation } from "../preparation.ts";
-import { restoreEntry } from "../../model/tracker.ts";
+import { restoreEntry } from "../tracker.ts";
 import type { Draft } from "../../report/events.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import { type PodCalls, cancelPreparation } from "./pod-calls.ts";

@@ -6,10 +6,11 @@
  *                                                                            held --expired--> free, the record remains
  */
 import { createHash, randomUUID } from "node:crypto";
-import type { Clock } from "../../../infra/clock.ts";
+import { type Clock, startStopwatch } from "../../../infra/clock.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { readIdentity } from "../../model/identity.ts";
-import { isSuperseded } from "../../../infra/errors.ts";
+import { type Lease } from "../../../infra/kubernetes/resources.ts";
+import { readIdentity } from "../../../infra/kubernetes/identity.ts";
+import { isSuperseded, RolloutError } from "../../../infra/errors.ts";
 import {
   changeLease,
   getLease,
@@ -19,12 +20,14 @@ import {
   type LeaseRef,
   writeLease,
 } from "../../../infra/kubernetes/lease-object.ts";
-import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import type { DownscaleRefusal } from "../decide-admission.ts";
 import { listSome } from "../../../infra/cut.ts";
 import type { Draft } from "../../report/events.ts";
 import { describeUnreadable, type PendingDownscales, readPending } from "../pending.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import type { Zone } from "../../model/zone.ts";
 
 export interface DownscaleClaim {
   readonly namespace: string;
@@ -175,3 +178,60 @@ function build(found: Lease | undefined, claim: DownscaleClaim, { pending, now }
 }
 
 const refOf = ({ namespace, lease }: DownscaleClaim): LeaseRef => ({ namespace, name: lease });
+
+// The reconciler's work under the downscale Lease of a group: meanwhile no webhook admits a downscale of it.
+//
+//   take the Lease --held by another--> nothing is done
+//     -> work; its writes end before the Lease may pass to another -> release the Lease, unless a write without an answer may still take effect
+
+export interface HeldLease {
+  /**
+   * The fence for all writes of the work: `write` throws `Conflict` once the Lease may have passed to another holder,
+   * and `LeaseLost` as the outer fence does.
+   */
+  readonly fence: Fence;
+  /** The pending downscales of the group. */
+  readonly pending: PendingDownscales;
+  /**
+   * Leaves the Lease to expire: a write without an answer may still take effect, but no longer than the Lease lasts.
+   */
+  readonly leaveToExpire: () => void;
+}
+
+/**
+ * Resolves with the result of the work, or with the holder of the Lease. Rejects with the error of the work or of the
+ * API server.
+ */
+export async function underDownscaleLease<T>(
+  { namespace, group, name }: Pick<Zone, "namespace" | "group" | "name">,
+  actor: Pick<Context, "cluster" | "fence" | "clock">,
+  work: (held: HeldLease) => Promise<T>,
+): Promise<{ readonly result: T } | { readonly holder: string }> {
+  const claim = claimForReconciler({ namespace, name: nameLease(group, name) }, name);
+  // Starts before the write, as its answer may be late.
+  const elapsed = startStopwatch(actor.clock);
+  const lease = await takeDownscaleLease(actor, claim, actor.fence.write());
+  if (!("release" in lease)) return { holder: "holder" in lease ? lease.holder : "another" };
+  let expires = false;
+  try {
+    const fence = boundFence(actor.fence, () => RECONCILER_WORK_MS - elapsed());
+    return { result: await work({ fence, pending: lease.found, leaveToExpire: () => (expires = true) }) };
+  } finally {
+    if (!expires) await lease.release(lease.recorded);
+  }
+}
+
+function boundFence(fence: Fence, remainingMs: () => number): Fence {
+  return {
+    write() {
+      const { deadlineMs = Infinity, ...call } = fence.write();
+      const leftMs = Math.floor(remainingMs());
+      if (leftMs <= 0)
+        throw new RolloutError(
+          "Conflict",
+          "the last read took too long: a downscale of another zone may be admitted again",
+        );
+      return { ...call, deadlineMs: Math.min(deadlineMs, leftMs) };
+    },
+  };
+}

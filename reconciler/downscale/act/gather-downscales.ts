@@ -7,7 +7,7 @@ import { ownValue } from "../../../infra/json.ts";
 import type { Call, Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
 import { configMaps } from "../../../infra/kubernetes/resources.ts";
 import { lastDownscaleOf, laterOf } from "../pending.ts";
-import { readTracker } from "../../model/tracker.ts";
+import { readTracker } from "../tracker.ts";
 import type { Zone } from "../../model/zone.ts";
 import { gatherPending, nameLease } from "./downscale-lease.ts";
 

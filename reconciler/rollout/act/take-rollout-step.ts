@@ -19,7 +19,7 @@ import { hold, type Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import { describeUnsteady, isSteady } from "../../model/readiness.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../../model/zone.ts";
-import { type HeldLease, underDownscaleLease } from "../../downscale/act/under-lease.ts";
+import { type HeldLease, underDownscaleLease } from "../../downscale/act/downscale-lease.ts";
 import { whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
 
 /**

@@ -6,9 +6,12 @@ import { messageOf } from "../../../infra/errors.ts";
 import type { Zone } from "../../model/zone.ts";
 import { gatherDownscales } from "../../downscale/act/gather-downscales.ts";
 import { wantsDownscale } from "../leader.ts";
-import { addFacts, zoneFactsOf, type ReferenceReading, type ScalingSnapshot } from "../snapshot.ts";
-import type { ZoneTimes } from "../facts.ts";
-import type { Scaler } from "./scaler.ts";
+import { addFacts, zoneFactsOf, type ReferenceReading, type ScalingSnapshot, type ZoneTimes } from "../snapshot.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
+import type { MayDownscale } from "../../budget/act/may-disrupt.ts";
+import type { PodNotifier } from "./pod-notifier.ts";
+import type { References } from "./references.ts";
 
 /** The snapshot for the first decision about a group. */
 export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Promise<ScalingSnapshot> {
@@ -45,3 +48,21 @@ export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, sca
   const isAgain = zoneFactsOf(snapshot, zone).reference !== undefined;
   return addFacts(snapshot, zone, { facts: isAgain ? { confirmed: reading } : { reference: reading }, now });
 }
+
+/** The tools that the scaling of all groups shares. */
+export interface ScalingTools {
+  readonly references: References;
+  readonly podHttp: PodHttp;
+  readonly notifier: PodNotifier;
+  readonly mayDownscale: MayDownscale;
+  readonly clusterDomain: string;
+  /**
+   * Until when, in milliseconds of the monotonic clock, zones are not written again that something pins: by the UID of
+   * the zone and the replicas that it was to get.
+   */
+  readonly pinnedUntil: Map<string, number>;
+  /** Name of the zone tracker's ConfigMap. */
+  readonly zoneTracker: string;
+}
+
+export interface Scaler extends Context, ScalingTools {}

@@ -4,7 +4,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { once } from "../../../infra/once.ts";
 import type { Resource, Scale } from "../../../infra/kubernetes/resources.ts";
 import { describeBadName, type Mirror } from "../../model/scaling.ts";
-import type { Reference } from "../facts.ts";
+import type { Reference } from "../snapshot.ts";
 
 export interface References {
   /**

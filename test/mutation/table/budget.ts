@@ -121,16 +121,16 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pod is given up only once it has not been ready for as long as it may take to recover",
-    file: "reconciler/model/given-up.ts",
+    file: "reconciler/model/readiness.ts",
     tests: ["test/reconciler/scaling/steady.test.ts", ...DOWNSCALE],
     find: "shrink.now - since >= (fault",
     replacement: "shrink.now - since >= 0 * (fault",
   },
   {
     breaks: "a pod is given up only if its zone is to lose it",
-    file: "reconciler/model/given-up.ts",
+    file: "reconciler/model/readiness.ts",
     tests: ["test/reconciler/scaling/steady.test.ts", ...DOWNSCALE],
-    find: "? size : last.replicas;",
+    find: "? size : other.replicas;",
     replacement: "? size : size;",
   },
   {

@@ -6,7 +6,7 @@ const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reco
 const LOOK = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/run/scale-races.test.ts"] };
 const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaling/act/scale-zone.test.ts"] };
 const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
-const BOUND = { file: "reconciler/downscale/act/under-lease.ts", tests: ORDERS.tests };
+const BOUND = { file: "reconciler/downscale/act/downscale-lease.ts", tests: ORDERS.tests };
 const ROLLOUT = {
   file: "reconciler/rollout/act/take-rollout-step.ts",
   tests: [

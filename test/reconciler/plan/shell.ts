@@ -10,7 +10,7 @@ import { livingReservations, presentIn, type Reservation } from "../../../reconc
 import { holdDownscale, isAllowed } from "../../../reconciler/budget/verdict.ts";
 import type { Budget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
-import { GIVEN_UP_MS } from "../../../reconciler/model/given-up.ts";
+import { GIVEN_UP_MS } from "../../../reconciler/model/readiness.ts";
 import { RECOVERY_MS } from "../../../reconciler/model/health.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { curePods } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { LAST, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
-import { worldOf } from "../../reconciler/plan/builders.ts";
+import { LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { worldOf } from "../plan/builders.ts";
 import { zonesOf } from "../../cli/decide/worlds.ts";
 
 const CRASHING = { ready: false, working: false, broken: "CrashLoopBackOff" };

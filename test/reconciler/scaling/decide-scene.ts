@@ -1,7 +1,7 @@
 /** Snapshots of a group's scaling, and their decisions in a few words. */
 import type { Resource } from "../../../infra/kubernetes/resources.ts";
 import { decideScaling, type ScalingDecision } from "../../../reconciler/scaling/decide-scaling.ts";
-import type { Reference } from "../../../reconciler/scaling/facts.ts";
+import type { Reference } from "../../../reconciler/scaling/snapshot.ts";
 import type { ScalingSnapshot, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { snapshot } from "./snapshots.ts";

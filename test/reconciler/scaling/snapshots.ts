@@ -1,5 +1,5 @@
 /** Snapshots of groups for scaling, at a fixed time. */
-import type { ZoneTimes } from "../../../reconciler/scaling/facts.ts";
+import type { ZoneTimes } from "../../../reconciler/scaling/snapshot.ts";
 
 import { group, type ZoneTraits } from "../builders.ts";
 
