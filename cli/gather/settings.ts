@@ -7,6 +7,7 @@ import { ownValue } from "../../infra/json.ts";
 import { configMaps, cronJobs, type CronJob, type RunContainer } from "../../infra/kubernetes/resources.ts";
 import { VARIABLES } from "../../infra/config/variables.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { collect } from "../../infra/kubernetes/collect.ts";
 
 export interface Settings {
   /** Name of the zone tracker's ConfigMap. */
@@ -54,7 +55,7 @@ async function readSettings(reader: Reader, namespace: string): Promise<Settings
   let what = `CronJob ${CRON_JOB}`;
   let homes: readonly string[] = [...new Set([namespace, HOME])];
   try {
-    const job = await findJob(reader, homes);
+    const job = await findJob(reader, namespace, homes);
     if (!job)
       return toSettings(new Map(), { homes, assumed: `there is no CronJob ${CRON_JOB} in ${homes.join(" or ")}` });
     const home = job.metadata?.namespace ?? namespace;
@@ -70,11 +71,19 @@ async function readSettings(reader: Reader, namespace: string): Promise<Settings
   }
 }
 
-async function findJob({ cluster, call }: Reader, namespaces: readonly string[]): Promise<CronJob | undefined> {
+/** That of one of these namespaces; otherwise one anywhere that serves the namespace, if they may be listed. */
+async function findJob(reader: Reader, served: string, namespaces: readonly string[]): Promise<CronJob | undefined> {
+  const { cluster, call } = reader;
   for (const namespace of namespaces) {
     const job = await cluster.get(cronJobs, { namespace, name: CRON_JOB }, call).catch(absent);
     if (job) return job;
   }
+  const query = { fieldSelector: `metadata.name=${CRON_JOB}` };
+  const jobs = await collect(cluster.list(cronJobs, query, call)).catch((error: unknown) => {
+    if (!hasCode(error, "Forbidden")) throw error;
+    return [];
+  });
+  for (const job of jobs) if (serves(await readEnvironment(reader, job), served)) return job;
   return undefined;
 }
 

@@ -28,7 +28,11 @@ function clusterOf(objects: Readonly<Record<string, unknown>>, code: "NotFound" 
     if (found === undefined) throw new RolloutError(code, key);
     return found;
   };
-  return { asked, cluster: { get } as Pick<Cluster, "get"> as Cluster };
+  const list: unknown = async function* ({ plural }: { plural: string }) {
+    if (code === "Forbidden") throw new RolloutError(code, plural);
+    yield { items: Object.entries(objects).flatMap(([key, object]) => (key.startsWith(`${plural} `) ? [object] : [])) };
+  };
+  return { asked, cluster: { get, list } as Pick<Cluster, "get" | "list"> as Cluster };
 }
 
 const jobOf = (namespace: string, container: object): unknown => ({
@@ -85,6 +89,17 @@ it("the reconciler of another namespace that does not serve this one is not its 
   const settings = createSettings({ cluster });
   assert.deepEqual((await settings("cache")).homes, ["cache"]);
   assert.deepEqual((await settings("other")).homes, ["zonewise"]);
+});
+
+it("an installation for several namespaces is found in any of them", async () => {
+  const env = [{ name: "NAMESPACES", value: "apps,cache" }];
+  const { cluster } = clusterOf({
+    "cronjobs apps/zonewise-reconciler": jobOf("apps", { env }),
+    "cronjobs mimir/zonewise-reconciler": jobOf("mimir", {}),
+  });
+  const settings = createSettings({ cluster });
+  assert.deepEqual((await settings("cache")).homes, ["apps"]);
+  assert.deepEqual((await settings("elsewhere")).homes, ["elsewhere", "zonewise"]);
 });
 
 it("the shipped CronJob is read, and sets none of them", async () => {
