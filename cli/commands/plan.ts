@@ -21,6 +21,8 @@ import { wrapWords } from "../output/table.ts";
 import type { Command, Input, Session } from "../session.ts";
 
 const MAX_STEPS = 1000;
+/** A wait after the last step that is worth a word. */
+const LONG_WAIT_MS = 10_000;
 
 export const plan: Command = {
   name: "plan",
@@ -66,7 +68,12 @@ function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
 }
 
 /** Without times if the reconciler does not tick: nothing can be promised then. */
-function toValue({ steps, end, holds, remaining, endsAt }: GroupPlan, group: string, isStopped: boolean): object {
+function toValue(
+  { steps, end, holds, remaining, endsAt, lastWait }: GroupPlan,
+  group: string,
+  isStopped: boolean,
+): object {
+  const waitOf = ({ waitMs, waits }: GroupPlan["lastWait"]) => ({ seconds: Math.round(waitMs / 1000), reasons: waits });
   return {
     group,
     end,
@@ -74,8 +81,9 @@ function toValue({ steps, end, holds, remaining, endsAt }: GroupPlan, group: str
     steps: steps.map(({ at, waitMs, waits, ...step }) => ({
       ...step,
       ...(!isStopped && { at: formatTimestamp(at) }),
-      wait: { seconds: Math.round(waitMs / 1000), reasons: waits },
+      wait: waitOf({ waitMs, waits }),
     })),
+    lastWait: waitOf(lastWait),
     holds: holds.map(({ reason, message, objects }) => ({
       reason,
       message,
@@ -100,9 +108,13 @@ function render(planned: GroupPlan, { io, clock }: Session, { isStopped, notes }
 const describeDone = (now: number, after: string): string =>
   now === Infinity ? "Then it is done, once the reconciler ticks\n" : `Done${after}\n`;
 
+const describeLast = ({ waitMs, waits }: GroupPlan["lastWait"]): string =>
+  waitMs < LONG_WAIT_MS ? "" : ` (${shortDuration(waitMs)} after the last step: ${waits.join(", ")})`;
+
 /** The last lines of a plan; `now` in milliseconds since the epoch, Infinity for no estimate. */
-export function describeEnd({ end, holds, remaining, endsAt, steps }: GroupPlan, now: number): string {
-  const after = endsAt > now ? ` in about ${shortDuration(endsAt - now)}, judging by past pod starts` : "";
+export function describeEnd({ end, holds, remaining, endsAt, steps, lastWait }: GroupPlan, now: number): string {
+  const last = describeLast(lastWait);
+  const after = endsAt > now ? ` in about ${shortDuration(endsAt - now)}${last}, judging by past pod starts` : "";
   if (end === "settled")
     return steps.length === 0 ? "Nothing to do: all zones are up to date\n" : describeDone(now, after);
   if (end === "cut") return `and more: see --steps${after && `; these end${after}`}\n`;

@@ -57,5 +57,6 @@ function describe([first, second, ...more]: Run): string {
   const names = [first, second, ...more].flatMap((step) => step.pods ?? []);
   const listed = names.length > MAX_NAMED ? `${names[0]} … ${names.at(-1)}` : names.join(", ");
   const why = second.waits.length > 0 ? ` (${second.waits.join(", ")})` : "";
-  return `${names.length} pods, ${pods.length} at once, ${shortDuration(second.waitMs)} apart${why}: ${listed}`;
+  const apart = second.waitMs < 1000 ? "less than 1s" : shortDuration(second.waitMs);
+  return `${names.length} pods, ${pods.length} at once, ${apart} apart${why}: ${listed}`;
 }

@@ -49,6 +49,8 @@ export interface GroupPlan {
   readonly remaining: readonly RemainingStep[];
   /** When it ends, milliseconds since the epoch. */
   readonly endsAt: number;
+  /** The wait after the last step, such as that for a gate after the last zone. */
+  readonly lastWait: Pick<PlannedAction, "waits" | "waitMs">;
 }
 
 /** Waits of the whole simulation: gates and delays take some, an error in the simulation would take them all. */
@@ -62,10 +64,13 @@ export function planGroup(start: World, most: number): GroupPlan {
     const outlook = nextStep(world);
     collected.note(outlook, world.now);
     const { steps } = collected;
-    if (outlook.step && steps.length >= most)
-      return { steps: steps.slice(0, most), end: "cut", holds: [], remaining: [], endsAt: world.now };
+    if (outlook.step && steps.length >= most) {
+      const lastWait = { waits: [], waitMs: 0 };
+      return { steps: steps.slice(0, most), end: "cut", holds: [], remaining: [], endsAt: world.now, lastWait };
+    }
     const next = advance(world, outlook);
-    if (!next || rounds > MAX_WAITS + steps.length) return finish(steps, outlook, world);
+    if (!next || rounds > MAX_WAITS + steps.length)
+      return { steps, ...finish(outlook, world), lastWait: collected.wait(world.now) };
     world = next;
   }
 }
@@ -83,6 +88,8 @@ function collectSteps(startedAt: number) {
   };
   return {
     steps,
+    /** The wait since the last step. */
+    wait: (now: number): GroupPlan["lastWait"] => ({ waits, waitMs: now - since }),
     note(outlook: GroupOutlook, now: number): void {
       for (const step of outlook.preparing) add(describePreparation(step), now);
       if (outlook.step) add(describe(outlook.step), now);
@@ -96,10 +103,10 @@ function describePreparation({ zone, wanted, pods }: PreparePods): Undated {
   return { action: "PreparePods", zone: zone.name, replicas: wanted, message };
 }
 
-function finish(steps: readonly PlannedAction[], outlook: GroupOutlook, { now, zones }: World): GroupPlan {
+function finish(outlook: GroupOutlook, { now, zones }: World): Omit<GroupPlan, "steps" | "lastWait"> {
   const holds = holdsOf(outlook);
   const end = holds.length > 0 ? "blocked" : "settled";
-  return { steps, end, holds, remaining: end === "blocked" ? listSteps(listRemaining(zones)) : [], endsAt: now };
+  return { end, holds, remaining: end === "blocked" ? listSteps(listRemaining(zones)) : [], endsAt: now };
 }
 
 /** The holds that the group waits for. */

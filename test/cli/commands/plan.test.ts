@@ -149,7 +149,7 @@ it("the end of a plan has an estimate only after steps", () => {
     { action: "hold" as const, reason: "OtherZoneNotReady" as const, message: "a waits for b", objects: [] },
   ];
   const remaining = [{ action: "FinishZone", zone: "a" }] as const;
-  const end = { end: "blocked", holds, remaining, endsAt: 60_000 } as const;
+  const end = { end: "blocked", holds, remaining, endsAt: 60_000, lastWait: { waits: [], waitMs: 900 } } as const;
   const step = { action: "FinishZone", zone: "a", message: "", at: 0, waitMs: 0, waits: [] } as const;
   assert.equal(
     describeEnd({ ...end, steps: [] }, 0),
@@ -158,5 +158,10 @@ it("the end of a plan has an estimate only after steps", () => {
   assert.match(
     describeEnd({ ...end, steps: [step] }, 0),
     /^Blocked in about 1m, judging by past pod starts\. Nothing happens until:\n/,
+  );
+  const lastWait = { waits: ["GateWaiting"], waitMs: 30_000 } as const;
+  assert.equal(
+    describeEnd({ ...end, end: "settled", steps: [step], lastWait }, 0),
+    "Done in about 1m (30s after the last step: GateWaiting), judging by past pod starts\n",
   );
 });

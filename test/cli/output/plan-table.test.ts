@@ -43,6 +43,11 @@ const CASES: readonly { readonly name: string; readonly steps: readonly PlannedA
       lines: ["1-3 | ReplacePods | a | 5 pods, 2 at once, 45s apart (MaxUnavailableReached): a-4 … a-0"],
     },
     {
+      name: "pods that start at once are not 0s apart",
+      steps: [replace("a", [1], FIRST), replace("a", [0], { waitMs: 900 })],
+      lines: ["1-2 | ReplacePods | a | 2 pods, 1 at once, less than 1s apart (MaxUnavailableReached): a-1, a-0"],
+    },
+    {
       name: "another wait, or another zone, begins a line",
       steps: [
         replace("a", [2], FIRST),
