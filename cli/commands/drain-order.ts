@@ -4,19 +4,18 @@
  */
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
-import { isReady } from "../../reconciler/model/health.ts";
 import { readPod, type Pod } from "../../reconciler/model/pod.ts";
 import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { isAllowed, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
+import { findUnbudgeted, isDegraded, whyOthersComeFirst, zonesIn } from "../decide/unbudgeted.ts";
 import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/waves.ts";
 import { countUnavailable, type EvictionSnapshot } from "../../reconciler/budget/unavailability.ts";
-import { listSome } from "../../infra/cut.ts";
 import { EXIT } from "../exit.ts";
 import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
-import { createPodWorlds } from "../gather/pod-world.ts";
+import { createPodBudgets, createPodWorlds, type PodBudgets } from "../gather/pod-world.ts";
 import { gatherTicking } from "../gather/ticking.ts";
 import { missing } from "../gather/suggest.ts";
 import { print } from "../output/print.ts";
@@ -44,7 +43,12 @@ export const drainOrder: Command = {
   asksTicking: true,
   async run(session, { args }) {
     const places = new Set<string>();
-    const tools = { worlds: createPodWorlds(session), guards: createGuards(session), places };
+    const tools = {
+      worlds: createPodWorlds(session),
+      guards: createGuards(session),
+      podBudgets: createPodBudgets(session),
+      places,
+    };
     const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, tools)));
     const waves = orderDrains(gathered);
     // A node has pods of any namespace.
@@ -60,6 +64,7 @@ export const drainOrder: Command = {
 interface Tools {
   readonly worlds: ReturnType<typeof createPodWorlds>;
   readonly guards: Guards;
+  readonly podBudgets: PodBudgets;
   /** Namespaces with a pod of a group, or under a budget, on the nodes. */
   readonly places: Set<string>;
 }
@@ -108,8 +113,9 @@ async function claim(pod: Pod, tools: Tools): Promise<Claim[]> {
   if (group === undefined) return [];
   const { refusal } = await seeGuard(pod, world, tools.guards);
   if (refusal !== undefined) return [{ ...own, refusal }];
-  const unguarded = `no disruption budget selects pods of group ${group}: nothing refuses evictions in a second zone; zonewise -n ${pod.namespace} doctor proposes a budget`;
-  return [{ ...own, refusal: whyOthersComeFirst(zone, world), unguarded }];
+  const unbudgeted = findUnbudgeted(pod, world, await tools.podBudgets(pod.namespace));
+  const unguarded = unbudgeted && `${unbudgeted.message}; zonewise -n ${pod.namespace} doctor proposes a budget`;
+  return [{ ...own, refusal: whyOthersComeFirst(pod, world), unguarded }];
 }
 
 interface Judgement {
@@ -137,25 +143,12 @@ async function claimByBudget(pod: Pod, snapshot: EvictionSnapshot, { world, verd
 /** Of a StatefulSet, or of one that has left it behind. */
 const isOfZone = ({ controller, madeBy }: Pod): boolean => controller?.kind === "StatefulSet" || madeBy !== undefined;
 
-const zonesIn = ({ zones, orphans = [] }: World): readonly ZoneWithPods[] => [...zones, ...orphans];
-
 /** Until a StatefulSet that was created again adopts a pod of its name, it counts that as missing. */
 const zoneOf = (pod: Pod, zones: readonly ZoneWithPods[]): ZoneWithPods | undefined =>
   zones.find(({ pods }) => pods.some(({ uid }) => uid === pod.uid)) ?? zones.find(({ name }) => name === pod.madeBy);
 
 /** Waiting does not end it. */
 const isLasting = ({ reason }: Verdict): boolean => VERDICTS[reason].code === 400 || reason === "MaxUnavailableZero";
-
-const isDegraded = (zone: ZoneWithPods | undefined): boolean =>
-  zone !== undefined && (zone.pods.length < zone.replicas || zone.pods.some((pod) => !isReady(pod)));
-
-/** Where no budget counts them: why the pods of this zone have to stay. */
-function whyOthersComeFirst(own: string, world: World): string | undefined {
-  const degraded = zonesIn(world)
-    .filter((zone) => zone.name !== own && isDegraded(zone))
-    .map(({ name }) => name);
-  return degraded.length === 0 ? undefined : `${listSome(degraded)} has pods that are missing or not ready`;
-}
 
 function toValue({ nodes }: Wave): unknown {
   return nodes.map((node) => ({
@@ -181,9 +174,14 @@ function render(waves: readonly Wave[], { io }: Session): string {
   return formatTable(["WAVE", "NODE", "ZONE", "PODS", "NOW"], rows, io);
 }
 
+const YES = "yes";
+
+/** A node of a later wave may go only once all pods of the wave before it are back. */
 function describe(node: DrainNode, wave: number): Cell[] {
   const { claims, name, topologyZone } = node;
-  const now = describeNow(claims);
+  const found = describeNow(claims);
+  const now: typeof found =
+    found.text === YES && wave > 1 ? { text: `after wave ${wave - 1}`, tone: "waiting" } : found;
   const [split] = splitsOf(node);
   const waits = claims.some(({ unguarded }) => unguarded !== undefined) ? "" : ": its drain waits in between";
   const text =
@@ -201,5 +199,5 @@ function describeNow(claims: readonly Claim[]): Exclude<Cell, string> {
   if (refusal !== undefined)
     return { text: `waits: ${refusal}${unguarded === undefined ? "" : `; ${unguarded}`}`, tone: "waiting" };
   if (unguarded !== undefined) return { text: `not guarded: ${unguarded}`, tone: "bad" };
-  return unseen === undefined ? { text: "yes", tone: "good" } : { text: `not known: ${unseen}`, tone: "warning" };
+  return unseen === undefined ? { text: YES, tone: "good" } : { text: `not known: ${unseen}`, tone: "warning" };
 }

@@ -24,6 +24,7 @@ import {
 import { explainDrain, explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
 import { withOrphans } from "../decide/group-state.ts";
+import { denyUnbudgeted, findUnbudgeted } from "../decide/unbudgeted.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { askEviction } from "../gather/ask-eviction.ts";
@@ -33,7 +34,7 @@ import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { findOrphanedZone } from "../gather/orphans.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
-import { createPodWorlds } from "../gather/pod-world.ts";
+import { createPodBudgets, createPodWorlds, type PodBudgets } from "../gather/pod-world.ts";
 import { gatherRefusals } from "../gather/refusals.ts";
 import { markOld } from "../gather/ticking.ts";
 import { missing } from "../gather/suggest.ts";
@@ -220,18 +221,25 @@ async function gatherPhasedOf(session: Session, statefulSet: string): Promise<re
 interface PodTools {
   readonly worlds: ReturnType<typeof createPodWorlds>;
   readonly guards: Guards;
+  readonly podBudgets: PodBudgets;
 }
 
 const createPodTools = (session: Session): PodTools => ({
   worlds: createPodWorlds(session),
   guards: createGuards(session),
+  podBudgets: createPodBudgets(session),
 });
 
-async function explainOne(session: Session, pod: Pod, { worlds, guards }: PodTools): Promise<Explained> {
-  const { world, state } = await worlds(pod);
-  const guard = await gatherGuard(guards, pod, world);
+async function explainOne(session: Session, pod: Pod, tools: PodTools): Promise<Explained> {
+  const { world, state } = await tools.worlds(pod);
+  const guard = await gatherGuard(tools.guards, pod, world);
   const found = withImages(explainPod(pod, state, world), world);
-  const answers = guard ? denyUnguarded(found, guard, { kind: "Pod", name: pod.name }) : found;
+  const unbudgeted = state && !guard ? findUnbudgeted(pod, world, await tools.podBudgets(pod.namespace)) : undefined;
+  const answers = guard
+    ? denyUnguarded(found, guard, { kind: "Pod", name: pod.name })
+    : unbudgeted
+      ? denyUnbudgeted(found, unbudgeted, { pod, world })
+      : found;
   const phased =
     state || pod.controller?.kind !== "StatefulSet" ? [] : await gatherPhasedOf(session, pod.controller.name);
   return { kind: "pod", name: pod.name, answers: [...answers, ...phased.map((one) => explainPhasedPod(pod, one))] };

@@ -135,7 +135,7 @@ export const allowByTick = (question: string, message: string): Explanation => (
 });
 
 /** It would be executed: neither a yes nor a no of a budget. */
-const NOT_JUDGED = "not judged";
+export const NOT_JUDGED = "not judged";
 
 export const STOPPED = "ReconcilerStopped";
 

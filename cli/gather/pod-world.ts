@@ -3,9 +3,10 @@
  * group.
  */
 import type { Pod } from "../../reconciler/model/pod.ts";
-import { absent } from "../../infra/errors.ts";
+import { absent, hasCode } from "../../infra/errors.ts";
+import { collect } from "../../infra/kubernetes/collect.ts";
 import { once } from "../../infra/once.ts";
-import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { type PodDisruptionBudget, podDisruptionBudgets, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { matchesLabels } from "../../reconciler/budget/zpdb.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/budget/act/gather-budget.ts";
@@ -33,6 +34,18 @@ export function createPodWorlds(session: Session): (pod: Pod) => Promise<PodWorl
     ({ owner, madeBy, namespace, name }) => owner ?? `${namespace}/${madeBy ?? name}`,
   );
 }
+
+/** The PodDisruptionBudgets of a namespace; none if they may not be read. */
+export type PodBudgets = (namespace: string) => Promise<readonly PodDisruptionBudget[]>;
+
+export const createPodBudgets = ({ cluster }: Session): PodBudgets =>
+  once(
+    async (namespace: string) =>
+      await collect(cluster.list(podDisruptionBudgets, { namespace })).catch((error: unknown) => {
+        if (!hasCode(error, "Forbidden")) throw error;
+        return [];
+      }),
+  );
 
 async function gatherPodWorld(
   session: Session,

@@ -1,14 +1,13 @@
 /** Checks of `zonewise doctor`: disruption budgets, and the pods that they are to protect. Pure. */
-import type { PodDisruptionBudget } from "../../../infra/kubernetes/resources.ts";
 import { findCovering, type StoredBudget } from "../../../reconciler/budget/scope.ts";
 import { matchesLabels } from "../../../reconciler/budget/zpdb.ts";
 import { nameOfGroup } from "../../../reconciler/group-status/status.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
-import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { listSome } from "../../../infra/cut.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
 import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { curePodLabels, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
+import { guardsAll } from "../unbudgeted.ts";
 import { type Check, edit, type Facts, isGrouped, label, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
@@ -101,12 +100,6 @@ function findOverlaps({ budgets, zones }: Facts) {
   const found = zones.map((zone) => ({ zone, found: budgets.filter((budget) => selectsPods(budget, zone)) }));
   return found.filter((one) => one.found.length > 1);
 }
-
-const guardsAll = ({ metadata, spec }: PodDisruptionBudget, own: readonly Zone[]): boolean =>
-  own.every(
-    ({ namespace, podLabels }) =>
-      metadata?.namespace === namespace && spec?.selector !== undefined && matchesSelector(spec.selector, podLabels),
-  );
 
 /** A group of several zones that no zone-aware budget selects, if no PodDisruptionBudget guards all their pods. */
 const findUnbudgeted = ({ budgets, zones, groups, others }: Facts) =>

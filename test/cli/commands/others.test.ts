@@ -159,7 +159,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
     { line: "status", fields: "kind namespace group progress message holds" },
     { line: "status ingester", fields: "kind namespace group progress message holds" },
     { line: "explain ingester", fields: "kind name answers" },
-    { line: "plan ingester", fields: "group end estimatedEnd steps holds remaining" },
+    { line: "plan ingester", fields: "group end estimatedEnd steps lastWait holds remaining" },
     { line: "pause ingester --dry-run", fields: "group dryRun changes" },
   ];
   for (const { line, fields } of SHAPES)
@@ -292,6 +292,7 @@ it("drain-order says no if a pod of a later wave is refused for a reason that wa
   const { run } = await openTerminal(t, stage);
   const { code, out } = await run("drain-order node-1 node-2 node-3");
   assert.match(out, /^1 +node-1 +zone-1 +\d+ +yes$/m);
+  assert.match(out, /^2 +node-2 +zone-2 +\d+ +after wave 1$/m);
   assert.match(out, /^\d +node-3 +zone-3 +\d+ +refused: unable to find StatefulSet ingester-zone-c by name/m);
   assert.equal(code, 1);
 });

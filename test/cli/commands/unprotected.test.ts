@@ -46,6 +46,21 @@ it("says so without a budget, too: then evictions are refused, and are not allow
   stage.emulator.store.remove(BUDGETS, "default", "ingester");
   assert.doesNotMatch((await run("status")).out, /^warning/);
   assert.match((await run("drain-order node-1")).out, /not guarded: no disruption budget/);
+  for (const object of ["pod/ingester-zone-a-0", "node/node-1"]) {
+    const { out, code } = await run(`explain ${object}`);
+    assert.match(out, /: not judged {2}NoBudget\n.*no disruption budget selects pods of group ingester/, object);
+    assert.doesNotMatch(out, /Can be/, object);
+    assert.equal(code, 1, object);
+  }
+  const selector = { matchLabels: { "rollout-group": "ingester" } };
+  stage.emulator.store.create("poddisruptionbudgets.policy", {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "all", namespace: "default" },
+    spec: { maxUnavailable: 1, selector },
+  });
+  for (const line of ["explain pod/ingester-zone-a-0", "drain-order node-1"])
+    assert.doesNotMatch((await run(line)).out, /NoBudget|not guarded/, line);
   guard.setService({});
   assert.match((await run("status")).out, DOWN);
   const drained = await run("drain-order node-1");

@@ -175,6 +175,13 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "refusal !== undefined",
   },
   {
+    breaks: "explain says yes to no eviction that nothing would refuse",
+    file: "cli/commands/explain.ts",
+    tests: ["test/cli/commands/unprotected.test.ts"],
+    find: "? denyUnbudgeted(found, unbudgeted, { pod, world })",
+    replacement: "? found",
+  },
+  {
     breaks: "undo takes several zones to no revision by a number, which is another template in each",
     file: "cli/commands/undo.ts",
     tests: ["test/cli/commands/undo.test.ts"],
