@@ -60,7 +60,11 @@ const DURATION = ANNOTATIONS.rolloutWindowDuration;
 const TIME_ZONE = ANNOTATIONS.rolloutWindowTimeZone;
 const FREEZES = ANNOTATIONS.rolloutFreezes;
 const PREFIX = "zonewise.dev/rollout-";
-const KNOWN: readonly string[] = Object.values(ANNOTATIONS).filter((name) => name.startsWith(PREFIX));
+const KNOWN: ReadonlySet<string> = new Set(Object.values(ANNOTATIONS));
+
+const bare = (key: string): string => key.slice(key.indexOf("/") + 1);
+/** What a name may mean, by its part after the prefix, which may be the wrong one. */
+const MEANT: ReadonlyMap<string, string> = new Map(Object.values(ANNOTATIONS).map((key) => [bare(key), key]));
 
 /** Names that are compared with those that there are. */
 const MAX_UNKNOWN = 3;
@@ -90,9 +94,9 @@ export function readRolloutWindow(annotations: Strings): WindowSettings {
 
 /** A mistyped name would leave a zone without the window that its author relies on. */
 function findUnknown(annotations: Strings): string[] {
-  const unknown = Object.keys(annotations ?? {}).filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name));
+  const unknown = Object.keys(annotations ?? {}).filter((name) => name.startsWith(PREFIX) && !KNOWN.has(name));
   return unknown.slice(0, MAX_UNKNOWN).map((name) => {
-    const [near] = findNear(name, KNOWN);
+    const [near] = findNear(bare(name), [...MEANT.keys()]).flatMap((one) => MEANT.get(one) ?? []);
     return `annotation ${name} is not known${near === undefined ? "" : `; is ${near} meant?`}`;
   });
 }

@@ -2,7 +2,7 @@
 import { countEdits } from "../../../infra/edit-distance.ts";
 import { RETRY_ANNOTATION } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
-import { how, kubectl } from "../../../reconciler/model/remedy.ts";
+import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { type Check, type Facts, type Keyed, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
@@ -23,7 +23,11 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([...KNOWN.map(({ key }) => key),
 
 const split = (key: string): readonly [prefix: string, name: string] =>
   key.includes("/") ? [key.slice(0, key.indexOf("/")), key.slice(key.indexOf("/") + 1)] : ["", key];
-const OUR_PREFIXES: ReadonlySet<string> = new Set(KNOWN.map(({ key }) => split(key)[0]));
+/** The API group of the original's definitions is not the prefix of its keys. */
+const OUR_PREFIXES: ReadonlySet<string> = new Set([
+  ...KNOWN.map(({ key }) => split(key)[0]),
+  "rollout-operator.grafana.com",
+]);
 
 /** Shorter names, such as `pause`, are anybody's where they have no prefix. */
 const LEAST_BARE = 8;
@@ -89,20 +93,49 @@ const findMisplaced =
 const valueOf = ({ of, meant }: Miss): string | undefined =>
   (meant.as === "label" ? of.labels : of.annotations)[meant.key];
 
+const nounOf = (verb: Known["as"]): string => (verb === "label" ? "label" : "annotation");
+
+/** What the right key says, where that is something else. */
+function otherValueOf(miss: Miss): string | undefined {
+  const counts = valueOf(miss);
+  return counts === miss.value ? undefined : counts;
+}
+
+function describeMiss(miss: Miss): string {
+  const { written, verb, meant } = miss;
+  const counts = otherValueOf(miss);
+  const also = counts === undefined ? "" : `, which is ${counts} and counts`;
+  return `its ${nounOf(verb)} ${written} has no effect; did you mean the ${nounOf(meant.as)} ${meant.key}${also}?`;
+}
+
 function describeMisplaced(miss: Miss): string {
   const [is, read] = miss.verb === "label" ? ["a label", "an annotation"] : ["an annotation", "a label"];
   const counts = valueOf(miss);
   return `${miss.written} is ${is}; it is read as ${read} only${counts === undefined ? "" : `, which is ${counts} and counts`}`;
 }
 
+const change = ({ of }: Miss, one: Known["as"], pairs: string): string =>
+  kubectl(of, `${one} ${of.kind} ${of.name} ${pairs}`);
+
 /** Gives it the right key in the right place, where a value that is there already stays. */
 function correct(miss: Miss): string {
   const { of, written, value, verb, meant } = miss;
-  const change = (one: Known["as"], pairs: string): string => kubectl(of, `${one} ${of.kind} ${of.name} ${pairs}`);
-  if (valueOf(miss) !== undefined) return change(verb, `${written}-`);
+  if (valueOf(miss) !== undefined) return change(miss, verb, `${written}-`);
   if (!LABEL_VALUE.test(value)) return kubectl(of, `edit ${of.kind} ${of.name}`);
-  if (meant.as === verb) return change(verb, `${meant.key}=${value} ${written}-`);
-  return `${change(meant.as, `${meant.key}=${value}`)} && ${change(verb, `${written}-`)}`;
+  if (meant.as === verb) return change(miss, verb, `${meant.key}=${value} ${written}-`);
+  return `${change(miss, meant.as, `${meant.key}=${value}`)} && ${change(miss, verb, `${written}-`)}`;
+}
+
+/** A mistyped key beside the right one: only its writer knows which value is meant. */
+function correctMiss(miss: Miss): string {
+  const { written, value, verb, meant } = miss;
+  const counts = otherValueOf(miss);
+  if (counts === undefined) return how("if so", correct(miss));
+  const isShown = meant.as === verb && LABEL_VALUE.test(value);
+  return either(
+    isShown ? how(`if ${value} is meant`, change(miss, verb, `--overwrite ${meant.key}=${value} ${written}-`)) : "",
+    how(`if ${counts} is`, correct(miss)),
+  );
 }
 
 const objectOf = ({ of }: Miss): string => `${of.kind}/${of.name}`;
@@ -114,9 +147,8 @@ export const KEYS: readonly Check[] = [
     level: "warning",
     when: ({ keyed }) => keyed.flatMap(findMisses),
     object: objectOf,
-    message: ({ written, verb, meant }) =>
-      `its ${verb === "label" ? "label" : "annotation"} ${written} has no effect; did you mean the ${meant.as === "label" ? "label" : "annotation"} ${meant.key}?`,
-    fix: (miss) => how("if so", correct(miss)),
+    message: describeMiss,
+    fix: correctMiss,
   }),
   row({
     check: "label-for-annotation",

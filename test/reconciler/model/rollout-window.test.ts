@@ -191,4 +191,8 @@ describe("annotations of a window that cannot be read are named, and close it", 
     assert.deepEqual(readRolloutWindow({ "zonewise.dev/rollout-windows": "* * 2 * * *" }).problems, [
       "annotation zonewise.dev/rollout-windows is not known; is zonewise.dev/rollout-window meant?",
     ]));
+  it("a name under the wrong prefix is named with the right one", () =>
+    assert.deepEqual(readRolloutWindow({ "zonewise.dev/rollout-paused": "true" }).problems, [
+      "annotation zonewise.dev/rollout-paused is not known; is grafana.com/rollout-paused meant?",
+    ]));
 });

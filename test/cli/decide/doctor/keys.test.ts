@@ -18,6 +18,8 @@ const MISSES: readonly (readonly [written: string, meant: string | undefined])[]
   ["Rollout-Group", "rollout-group"],
   ["grafana.com/no-downscal", "grafana.com/no-downscale"],
   ["zonewise.dev/bypass-gate-until", "zonewise.dev/bypass-gates-until"],
+  ["rollout-operator.grafana.com/no-downscale", "grafana.com/no-downscale"],
+  ["rollout-operator.grafana.com/rollout-group", "rollout-group"],
   ["zonewise.dev/delete-by-hand", "zonewise/delete-by-hand"],
   ["sts.plus/paus", "sts.plus/pause"],
   ["sts.plus/promote-steps", "sts.plus/promote-step"],
@@ -57,8 +59,23 @@ describe("a mistyped key", () => {
       fixOf({ labels: { [wrong]: "2" } }),
       `annotate statefulset db ${right}=2 && kubectl -n test label statefulset db ${wrong}-`,
     ));
-  it("goes where the right one is there already", () =>
-    assert.equal(fixOf({ annotations: { [wrong]: "2", [right]: "3" } }), `annotate statefulset db ${wrong}-`));
+  it("goes where the right one has its value already", () =>
+    assert.equal(fixOf({ annotations: { [wrong]: "2", [right]: "2" } }), `annotate statefulset db ${wrong}-`));
+  it("leaves it to its writer which value is meant where the right one has another", () =>
+    assert.equal(
+      fixOf({ annotations: { [wrong]: "2", [right]: "3" } }),
+      [
+        "if 2 is meant:",
+        `kubectl -n test annotate statefulset db --overwrite ${right}=2 ${wrong}-`,
+        "or if 3 is:",
+        `kubectl -n test annotate statefulset db ${wrong}-`,
+      ].join("\n"),
+    ));
+  it("puts no text of an annotation into a command beside the right one, either", () =>
+    assert.equal(
+      fixOf({ annotations: { [wrong]: "$(reboot)", [right]: "3" } }),
+      `if 3 is:\nkubectl -n test annotate statefulset db ${wrong}-`,
+    ));
   it("puts no text of an annotation into a command", () =>
     assert.equal(fixOf({ annotations: { [wrong]: "$(reboot)" } }), "edit statefulset db"));
   it("is not said again where its reader names it", () =>
