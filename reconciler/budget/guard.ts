@@ -119,8 +119,11 @@ function allowed(namespace: string, hooks: readonly Hook[]): Guard {
   const what = `a dry-run eviction in ${namespace} was allowed unjudged, and so is every other`;
   if (!first) return unasked(`${what}: no webhook sends them to the disruption budgets`);
   const why = "its selectors or matchConditions leave it out, or it fails open and does not answer";
-  const look = `kubectl get mutatingwebhookconfiguration,validatingwebhookconfiguration ${first.configuration} -o yaml`;
-  return unasked(`${listNames(hooks)} did not judge it: ${why}; ${what}`, `${look}; ${APPLY}`);
+  const look = `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations --field-selector metadata.name=${first.configuration} -o yaml`;
+  return unasked(
+    `${listNames(hooks)} did not judge it: ${why}; ${what}`,
+    either(APPLY, how("see what it selects", look)),
+  );
 }
 
 function down(namespace: string, hooks: readonly Hook[], { by, why }: Extract<Probe, { result: "failed" }>): Guard {

@@ -80,6 +80,7 @@ describe("an eviction webhook", () => {
       assert.equal(guard.reason, reason);
       assert.match(guard.message, says);
       assert.equal(guard.remedy === "", reason === "Guarded");
+      assert.doesNotMatch(guard.remedy, /^kubectl .*; /m, "a command stands alone on its line");
       assert.equal(guard.notTried, probe?.result === "notTried" ? true : undefined);
     });
 
