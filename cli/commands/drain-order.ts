@@ -113,7 +113,7 @@ async function claim(pod: Pod, tools: Tools): Promise<Claim[]> {
   if (group === undefined) return [];
   const { refusal } = await seeGuard(pod, world, tools.guards);
   if (refusal !== undefined) return [{ ...own, refusal }];
-  const unbudgeted = findUnbudgeted(pod, world, await tools.podBudgets(pod.namespace));
+  const unbudgeted = findUnbudgeted({ pod, world, group }, await tools.podBudgets(pod.namespace));
   const unguarded = unbudgeted && `${unbudgeted.message}; zonewise -n ${pod.namespace} doctor proposes a budget`;
   return [{ ...own, refusal: whyOthersComeFirst(pod, world), unguarded }];
 }

@@ -231,10 +231,13 @@ const createPodTools = (session: Session): PodTools => ({
 });
 
 async function explainOne(session: Session, pod: Pod, tools: PodTools): Promise<Explained> {
-  const { world, state } = await tools.worlds(pod);
+  const { world, state, group } = await tools.worlds(pod);
   const guard = await gatherGuard(tools.guards, pod, world);
   const found = withImages(explainPod(pod, state, world), world);
-  const unbudgeted = state && !guard ? findUnbudgeted(pod, world, await tools.podBudgets(pod.namespace)) : undefined;
+  const unbudgeted =
+    group === undefined || guard
+      ? undefined
+      : findUnbudgeted({ pod, world, group }, await tools.podBudgets(pod.namespace));
   const answers = guard
     ? denyUnguarded(found, guard, { kind: "Pod", name: pod.name })
     : unbudgeted

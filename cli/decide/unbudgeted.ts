@@ -30,15 +30,21 @@ export interface Unbudgeted {
   readonly message: string;
 }
 
-/** Undefined for a pod that a budget selects, that a PodDisruptionBudget guards, or whose group has no other zone. */
-export function findUnbudgeted(pod: Pod, world: World, others: readonly PodDisruptionBudget[]): Unbudgeted | undefined {
+/**
+ * Undefined for a pod that a budget selects, that a PodDisruptionBudget guards, or whose group has no other zone. The
+ * world of a group that has lost all its StatefulSets has no zones.
+ */
+export function findUnbudgeted(
+  { pod, world, group }: { readonly pod: Pod; readonly world: World; readonly group: string },
+  others: readonly PodDisruptionBudget[],
+): Unbudgeted | undefined {
   const zones = zonesIn(world);
-  if (zones.length < 2 || judgeDisruption(world, pod).verdict.reason !== "PodNotInScope") return undefined;
+  if (zones.length === 1 || judgeDisruption(world, pod).verdict.reason !== "PodNotInScope") return undefined;
   const live = zones.filter(({ replicas }) => replicas > 0);
-  if (others.some((other) => guardsAll(other, live))) return undefined;
+  if (live.length > 0 && others.some((other) => guardsAll(other, live))) return undefined;
   return {
     degraded: whyOthersComeFirst(pod, world),
-    message: `no disruption budget selects pods of group ${world.group}: nothing refuses evictions in a second zone`,
+    message: `no disruption budget selects pods of group ${group}: nothing refuses evictions in a second zone`,
   };
 }
 

@@ -2,22 +2,29 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
+import { budgetDefinition, writeBudget } from "../../reconciler/budget-stage.ts";
+import { guardEvictions } from "../guard-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 describe("zonewise explain", { timeout: 300_000 }, () => {
   let stage: Stage;
   let session: Session;
+  let guard: Awaited<ReturnType<typeof guardEvictions>>;
   before(async () => {
     stage = await setStatusStage();
-    deploy(stage, "app:1");
+    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition());
+    await stage.time.advance(1000);
+    deploy(stage, "app:1", { podLabels: { "rollout-group": "ingester" } });
     await stage.time.advance(2000);
+    writeBudget(stage);
+    guard = await guardEvictions(stage);
     const { store } = stage.emulator;
     const set = store.get("statefulsets.apps", "default", "ingester-zone-a") ?? assert.fail();
     store.update("statefulsets.apps", {
       ...set,
       metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } },
     });
-    deploy(stage, "app:2", { zones: ["a"] });
+    deploy(stage, "app:2", { zones: ["a"], podLabels: { "rollout-group": "ingester" } });
     await stage.time.advance(1000);
     session = startSession(stage);
     await session.tick();
@@ -25,6 +32,7 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
   });
   after(async () => {
     await session.end();
+    guard.close();
     await stage.close();
   });
 
