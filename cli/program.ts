@@ -60,10 +60,16 @@ export function createProgram(commands: readonly Command[], onCommand: OnCommand
   return program;
 }
 
+const COMPLETION_EXAMPLES: Command["examples"] = [
+  ["completion bash > /etc/bash_completion.d/zonewise", "for all users of a machine"],
+  ["completion fish | source", "for this shell, in fish"],
+];
+
 function addCompletion(program: Parser, onComplete: OnComplete): void {
   const script = program
     .command("completion <shell>")
-    .description(`A script for your shell (${SHELLS.join(", ")}): source <(zonewise completion bash)`);
+    .description(`A script for your shell (${SHELLS.join(", ")}): source <(zonewise completion bash)`)
+    .addHelpText("after", describe({ examples: COMPLETION_EXAMPLES, exits: { 0: "it was printed" } }));
   script.action(async (shell: string) => await onComplete({ shell }));
   const words = program.command("__complete [words...]", { hidden: true }).allowUnknownOption();
   words.action(async () => await onComplete({ words: words.args }));
@@ -83,7 +89,7 @@ const COMMON_EXITS = {
 };
 
 /** What follows the flags: examples, and the exit codes. */
-function describe({ examples, exits }: Command): string {
+function describe({ examples, exits }: Pick<Command, "examples" | "exits">): string {
   const width = Math.max(...examples.map(([words]) => words.length));
   const lines = examples.map(([words, meaning]) => `  zonewise ${words.padEnd(width)}  # ${meaning}`);
   const codes = Object.entries({ ...COMMON_EXITS, ...exits }).map(

@@ -23,6 +23,10 @@ describe("zonewise --help", () => {
     const headings = [...out.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading);
     assert.deepEqual(headings, ["Options", "Look", "Steer", "Check", "Commands"]);
   });
+  it("completion --help has examples", async () => {
+    const { out } = await parse(["completion", "--help"]);
+    assert.equal(out.match(/^ {2}zonewise completion /gm)?.length, 2, out);
+  });
   for (const { name, examples } of COMMANDS) {
     it(`${name} --help names each exit code once, and has examples`, async () => {
       const { out } = await parse([name, "--help"]);
