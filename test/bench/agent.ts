@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseAllDocuments } from "yaml";
 import { bundle } from "../../infra/build.ts";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { shadowName } from "../../reconciler/nodes/shadow.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
@@ -132,12 +132,7 @@ async function prepare({ root, dist, scratch }: BenchEnvironment, emulator: Emul
   connection.close();
   const folder = join(scratch, "agent");
   await mkdir(folder, { recursive: true });
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames: ["localhost"],
-    organization: "bench",
-    validityDays: 1,
-    now: new Date(),
-  });
+  const { caPem, certPem, keyPem } = await certify("localhost");
   const files = {
     boot_id: "boot-1",
     "node-api-token": agent.headers["BrupopK8sAuthToken"] ?? "",

@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parse } from "yaml";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
@@ -52,12 +52,7 @@ export async function withSetup<T>(
   try {
     const cluster = await start(children, [CLUSTER, JSON.stringify(groups)], {}, /^\{"apiVersion/);
     await writeFile(kubeconfig, cluster.line);
-    const tls = await generateCertificates({
-      dnsNames: [NAME],
-      organization: "bench",
-      validityDays: 1,
-      now: new Date(),
-    });
+    const tls = await certify(NAME);
     const files = {
       SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"),
       SERVER_TLS_KEY_FILE: join(scratch, "evictions.key"),

@@ -11,7 +11,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parse } from "yaml";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
@@ -179,7 +179,7 @@ async function measureReconciler({ dist }: BenchEnvironment, kubeconfig: string)
 
 async function measureFunctions({ dist, scratch }: BenchEnvironment, kubeconfig: string): Promise<number> {
   const name = "zonewise.default.svc";
-  const tls = await generateCertificates({ dnsNames: [name], organization: "bench", validityDays: 1, now: new Date() });
+  const tls = await certify(name);
   const files = { crt: join(scratch, "large-objects.crt"), key: join(scratch, "large-objects.key") };
   await writeFile(files.crt, tls.certPem);
   await writeFile(files.key, tls.keyPem);

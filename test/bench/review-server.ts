@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import { freePort } from "../loopback.ts";
 import { end, MALLOC_ENV } from "./process.ts";
 import { firstAnswer, KUBECONFIG, NAME, type Target } from "./review-load.ts";
@@ -29,12 +29,7 @@ export type StartServer = (program: readonly string[] | Program, request: string
 
 /** Writes the servers' certificate, and the kubeconfig that all get, into `scratch`. */
 export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): Promise<StartServer> {
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames: [NAME],
-    organization: "bench",
-    validityDays: 1,
-    now: new Date(),
-  });
+  const { caPem, certPem, keyPem } = await certify(NAME);
   const files = { crt: certPem, key: keyPem, kubeconfig };
   const path = (name: keyof typeof files): string => join(scratch, `review-server.${name}`);
   await Promise.all(Object.entries(files).map(([name, text]) => writeFile(path(name as keyof typeof files), text)));

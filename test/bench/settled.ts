@@ -13,7 +13,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import { freePort } from "../loopback.ts";
 import { readOriginal } from "./original.ts";
 import { readCpuMs, readResidentMb } from "./peak.ts";
@@ -65,7 +65,7 @@ interface Figures {
 type Calls = ReadonlyMap<string, number>;
 
 async function measureOurs({ dist, scratch }: BenchEnvironment): Promise<Figures> {
-  const tls = await generateCertificates({ dnsNames: [NAME], organization: "bench", validityDays: 1, now: new Date() });
+  const tls = await certify(NAME);
   const files = {
     SERVER_TLS_CERT_FILE: join(scratch, "settled.crt"),
     SERVER_TLS_KEY_FILE: join(scratch, "settled.key"),

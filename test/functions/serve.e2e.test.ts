@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
-import { type Certificates, generateCertificates } from "../../infra/certs/act/generate.ts";
+import { type Certificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import { entryFile } from "../entries.ts";
 import { either } from "../runs.ts";
 import { reviewText } from "./http.ts";
@@ -18,8 +19,7 @@ import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubecon
 const entry = entryFile("functions/serve.ts");
 const NAME = "zonewise.default.svc";
 
-const generate = (): Promise<Certificates> =>
-  generateCertificates({ dnsNames: [NAME], organization: "test", validityDays: 1, now: new Date() });
+const generate = (): Promise<Certificates> => certify(NAME);
 
 interface Server extends Running {
   readonly folder: string;

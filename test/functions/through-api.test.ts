@@ -1,21 +1,20 @@
 /** The webhooks behind the embedded cluster's API server, over TLS. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { parse } from "yaml";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
 import { createPhasedValidation } from "../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";
 import { assertSaid, GATE_CASES, STORED, writeGate } from "./phased/gate-cases.ts";
 import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
-import { serve } from "./serve-one.ts";
-import { createZone, keepingLog, playPods, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
+import { register } from "./serve-one.ts";
+import { createZone, keepingLog, playPods, setStage, startPrepareDownscale } from "./stage.ts";
 
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE = "application/merge-patch+json";
@@ -26,59 +25,20 @@ const {
   readonly webhooks: readonly [{ readonly reinvocationPolicy?: string }];
 };
 
-/** Registers the webhook for its resources. */
-async function register(
-  t: TestContext,
-  { emulator }: Stage,
-  webhook: Webhook,
-  type: string,
-  group: string,
-  resources: string[],
-): Promise<void> {
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames: ["localhost"],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
-  const { server, port } = await serve(webhook, { cert: certPem, key: keyPem });
-  t.after(() => (server.closeAllConnections(), server.close()));
-  const url = `https://localhost:${port}${webhook.paths[0]}`;
-  const caBundle = Buffer.from(caPem).toString("base64");
-  const rules = [{ apiGroups: [group], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources }];
-  const entry = {
-    name: `${webhook.name.toLowerCase()}.example.com`,
-    admissionReviewVersions: ["v1"],
-    sideEffects: "NoneOnDryRun",
-  };
-  emulator.store.create(`${type}webhookconfigurations.admissionregistration.k8s.io`, {
-    apiVersion: "admissionregistration.k8s.io/v1",
-    kind: type === "mutating" ? "MutatingWebhookConfiguration" : "ValidatingWebhookConfiguration",
-    metadata: { name: webhook.name.toLowerCase() },
-    webhooks: [
-      {
-        ...entry,
-        clientConfig: { url, caBundle },
-        rules,
-        failurePolicy: "Fail",
-        timeoutSeconds: 10,
-        ...(webhook.name === "prepareDownscale" && { reinvocationPolicy }),
-      },
-    ],
-  });
-}
+/** As the manifests do. */
+const OF_SETS = { type: "Mutating", group: "apps", resources: ["statefulsets", "statefulsets/scale"] } as const;
+const PREPARING = { ...OF_SETS, reinvocationPolicy };
 
 test("a downscale is prepared and its annotation stored, or denied with a message for the user", async (t) => {
   const stage = await setStage(t);
   const pods = await playPods(t);
   const tools = { cluster: stage.cluster, clock: systemClock };
   const prepare = startPrepareDownscale({ ...tools, podHttp: pods.podHttp });
-  const resources = ["statefulsets", "statefulsets/scale"];
   for (const name of ["zone-a", "zone-b"])
     createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
   createZone(stage, "kept", { group: "", labels: { "grafana.com/no-downscale": "true" } });
-  await register(t, stage, prepare, "mutating", "apps", resources);
-  await register(t, stage, createNoDownscale(stage), "validating", "apps", resources);
+  await register(t, stage.emulator, prepare, PREPARING);
+  await register(t, stage.emulator, createNoDownscale(stage), { ...OF_SETS, type: "Validating" });
   const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
   const scale = (name: string, replicas: number, below = ""): ReturnType<typeof client.call> =>
@@ -113,8 +73,7 @@ for (const [what, asked, stored] of [
     const pods = await playPods(t);
     const prepare = startPrepareDownscale({ cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp });
     createZone(stage, "zone-a");
-    const resources = ["statefulsets", "statefulsets/scale"];
-    await register(t, stage, prepare, "mutating", "apps", resources);
+    await register(t, stage.emulator, prepare, PREPARING);
     const path = "/spec/replicas";
     const other: Webhook = {
       name: "raisePartition",
@@ -122,7 +81,7 @@ for (const [what, asked, stored] of [
       handle: async () => ({ allowed: true, reason: "Fine", patch: [{ op: "replace", path, value: stored }] }),
       onFault: () => assert.fail("the other webhook failed"),
     };
-    await register(t, stage, other, "mutating", "apps", resources);
+    await register(t, stage.emulator, other, OF_SETS);
     const client = connect(stage.emulator.kubeconfig());
     t.after(() => client.close());
     for (const below of ["", "/scale"]) {
@@ -155,7 +114,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   const prepare = startPrepareDownscale(tools);
   for (const name of ["zone-a", "zone-b"])
     createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
-  await register(t, stage, prepare, "mutating", "apps", ["statefulsets", "statefulsets/scale"]);
+  await register(t, stage.emulator, prepare, PREPARING);
   const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
   const path = `${SETS}/zone-a/scale`;
@@ -186,7 +145,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
 
 test("of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition", async (t) => {
   const stage = await setStage(t);
-  await register(t, stage, createRaisePartition(), "mutating", "apps", ["statefulsets"]);
+  await register(t, stage.emulator, createRaisePartition(), { ...OF_SETS, resources: ["statefulsets"] });
   const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
   for (const one of PARTITION_CASES) assertOutcome(one, await write(one, client, "default"));
@@ -198,7 +157,11 @@ test("§14.12: a gate that could never be answered is refused, one that is only 
   const definition = readFileSync(new URL("../../infra/manifests/crds/rolloutgates.yaml", import.meta.url), "utf8");
   store.create("customresourcedefinitions.apiextensions.k8s.io", parse(definition));
   store.create("rolloutgates.zonewise.dev", { ...STORED, metadata: { name: "stored", namespace: "default" } });
-  await register(t, stage, createPhasedValidation(stage), "validating", "zonewise.dev", ["rolloutgates"]);
+  await register(t, stage.emulator, createPhasedValidation(stage), {
+    type: "Validating",
+    group: "zonewise.dev",
+    resources: ["rolloutgates"],
+  });
   const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
   for (const one of GATE_CASES) assertSaid(one, await writeGate(one, client, "default"));

@@ -6,7 +6,7 @@ import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { dig } from "../../emulator/objects.ts";
 import { listen } from "../../loopback.ts";
 import { at, configMap, del, post } from "./requests.ts";
@@ -36,12 +36,7 @@ const MAX_ATTEMPTS = 1000;
 export async function startHook(stage: Stage, handler: Handler): Promise<Hook> {
   const { namespace } = stage;
   const hostname = `hook.${namespace}.svc`;
-  const certificates = await generateCertificates({
-    dnsNames: [hostname],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
+  const certificates = await certify(hostname);
   const requests: unknown[] = [];
   /** URLs that have been called for probe objects. */
   const probed = new Set<string>();

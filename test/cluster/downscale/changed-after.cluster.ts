@@ -1,7 +1,7 @@
 /** Another mutating webhook changes the replicas of a downscale after prepare-downscale has prepared it. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { remove } from "../stage/client.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";
 import { createZone, untilReady } from "./scale-methods.ts";
@@ -14,12 +14,7 @@ async function changeReplicas(
   { admin, namespace }: WebhookStage,
   { asked, stored }: { readonly asked: number; readonly stored: number },
 ): Promise<void> {
-  const pair = await generateCertificates({
-    dnsNames: ["localhost"],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
+  const pair = await certify("localhost");
   const patch = Buffer.from(JSON.stringify([{ op: "replace", path: "/spec/replicas", value: stored }]));
   const webhook = await startWebhook({ cert: pair.certPem, key: pair.keyPem }, async () => ({
     allowed: true,

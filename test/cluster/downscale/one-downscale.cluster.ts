@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { remove } from "../stage/client.ts";
 import { recordForTest } from "./downscales.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";
@@ -24,12 +24,7 @@ async function delayReconciler(
   { admin, namespace }: WebhookStage,
   whenAsked: () => Promise<void>,
 ): Promise<void> {
-  const pair = await generateCertificates({
-    dnsNames: ["localhost"],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
+  const pair = await certify("localhost");
   const webhook = await startWebhook(
     { cert: pair.certPem, key: pair.keyPem },
     async () => (await whenAsked(), { allowed: true }),

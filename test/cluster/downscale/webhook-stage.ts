@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { composeFunctions } from "../../../functions/compose.ts";
 import { runServer } from "../../../functions/http/server.ts";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { freePort, listen, toLoopback } from "../../loopback.ts";
@@ -49,12 +49,7 @@ export async function openWebhookStage(
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "webhooks-"));
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames: [`${SERVICE}.${namespace}.svc`],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
+  const { caPem, certPem, keyPem } = await certify(`${SERVICE}.${namespace}.svc`);
   await writeFile(join(folder, "tls.crt"), certPem);
   await writeFile(join(folder, "tls.key"), keyPem);
   const pods = await startScriptedPods();

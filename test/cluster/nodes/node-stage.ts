@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { type CallNodeApi, createNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
 import { freePort } from "../../loopback.ts";
@@ -91,12 +91,7 @@ export async function openNodeStage({
   const manifests = (await Promise.all(files.map((file) => readManifests(file, namespace)))).flat();
   for (const manifest of manifests) await createManifest(admin, manifest);
   const nodes = await createNodes(admin, namespace, { count, zones });
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames: ["localhost"],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
+  const { caPem, certPem, keyPem } = await certify("localhost");
   await writeFile(join(folder, "tls.crt"), certPem);
   await writeFile(join(folder, "tls.key"), keyPem);
   await writeFile(

@@ -4,7 +4,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startBalancer, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";
@@ -56,7 +56,7 @@ export async function serveWebhooks(
 ): Promise<Webhooks> {
   const { admin, namespace, folder } = stage;
   const name = `${SERVICE}.${namespace}.svc`;
-  const tls = await generateCertificates({ dnsNames: [name], organization: "test", validityDays: 1, now: new Date() });
+  const tls = await certify(name);
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
   await Promise.all([
     writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem),

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it, type TestContext } from "node:test";
 import { createPodDeletion } from "../../../functions/eviction/pod-deletion.ts";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
-import { serve } from "../serve-one.ts";
+import { register } from "../serve-one.ts";
 import { uidOf } from "./eviction-stage.ts";
 
 let stage: Stage;
@@ -17,12 +16,6 @@ const A = "ingester-zone-a-0";
 
 /** Registered without conditions: the function decides by itself who asks. `whileAsked` runs before each answer. */
 async function guard(t: TestContext, whileAsked: () => void = () => {}) {
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames: ["localhost"],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
   const { reserver, metrics } = startProcess(stage, "one");
   const webhook = createPodDeletion({ reserver, metrics: metrics.budgets, emitEvents: () => {} });
   const asked: string[] = [];
@@ -32,38 +25,17 @@ async function guard(t: TestContext, whileAsked: () => void = () => {}) {
     // The server counts by the machine's clock, and the stage has its own.
     return await webhook.handle(request, { ...context, deadlineAt: stage.clock.monotonic() + 60_000 });
   };
-  const { server, port } = await serve({ ...webhook, handle }, { cert: certPem, key: keyPem });
-  t.after(() => (server.closeAllConnections(), server.close()));
-  stage.emulator.store.create("validatingwebhookconfigurations.admissionregistration.k8s.io", {
-    apiVersion: "admissionregistration.k8s.io/v1",
-    kind: "ValidatingWebhookConfiguration",
-    metadata: { name: "pod-deletion" },
-    webhooks: [
-      {
-        name: "pod-deletion.example.com",
-        admissionReviewVersions: ["v1"],
-        sideEffects: "NoneOnDryRun",
-        clientConfig: {
-          url: `https://localhost:${port}/admission/pod-deletion`,
-          caBundle: Buffer.from(caPem).toString("base64"),
-        },
-        rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["DELETE"], resources: ["pods"] }],
-        failurePolicy: "Fail",
-        timeoutSeconds: 30,
-      },
-    ],
-  });
+  await register(
+    t,
+    stage.emulator,
+    { ...webhook, handle },
+    { type: "Validating", group: "", resources: ["pods"], operations: ["DELETE"], timeoutSeconds: 30 },
+  );
   const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
   const remove = async (name: string, body: object = {}) =>
     await client.call({ method: "DELETE", path: `${PODS}/${name}`, body });
-  const evict = async (name: string) =>
-    await client.call({
-      method: "POST",
-      path: `${PODS}/${name}/eviction`,
-      body: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } },
-    });
-  return { asked, remove, evict };
+  return { asked, remove };
 }
 
 const isGoing = (name: string): boolean =>

@@ -8,7 +8,7 @@ export const FIELD_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/model/health.ts",
     find: "if (deletionTimestamp !== undefined) return {",
     replacement: "if (deletionTimestamp !== undefined && !isRunningAndReady(status)) return {",
-    tests: ["test/reconciler/model/model.test.ts", "test/reconciler/rollout/properties.test.ts"],
+    tests: ["test/reconciler/model/health.test.ts", "test/reconciler/rollout/properties.test.ts"],
   },
   {
     // https://github.com/grafana/rollout-operator/pull/105

@@ -27,6 +27,7 @@ const container = (ready: boolean, state: object) => ({
   state,
 });
 const RUNS = container(true, { running: {} });
+const ENDED = container(true, { terminated: { exitCode: 1 } });
 const PROBED = container(false, { running: {} });
 const waits = (reason: string) => container(false, { waiting: { reason } });
 
@@ -43,6 +44,7 @@ describe("a pod is", () => {
   const TABLE: readonly [HealthState, what: string, status: object, deleted?: string][] = [
     ["ready", "if it runs, and all of its containers are ready", { phase: "Running", containerStatuses: [RUNS] }],
     ["ready", "without containers that are reported", { phase: "Running" }],
+    ["working", "if its container has ended, and was ready", { phase: "Running", containerStatuses: [ENDED] }],
     ["working", "if one of its containers is ready, and another is not", status([RUNS, PROBED], true)],
     [
       "working",

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { podFqdn } from "../../../reconciler/model/fqdn.ts";
-import { isReady } from "../../../reconciler/model/health.ts";
 import { byName, byOrdinal, groupBy, moveToFront } from "../../../reconciler/model/order.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { readZone, selectorText, withPods } from "../../../reconciler/model/zone.ts";
@@ -59,38 +58,6 @@ describe("order", () => {
       "sts-0.example-service.ns.svc.cluster.example",
     );
   });
-});
-
-describe("running and ready", () => {
-  const running = { name: "c", image: "", imageID: "", ready: true, restartCount: 0, state: { running: {} } };
-  const pod = (status: object, metadata: object = {}) =>
-    readPod({ metadata: { name: "p", uid: "u", ...metadata }, status });
-  const TABLE: readonly [string, boolean, object, object?][] = [
-    ["one ready container", true, { phase: "Running", containerStatuses: [running] }],
-    ["three ready containers", true, { phase: "Running", containerStatuses: [running, running, running] }],
-    ["an unready container", false, { phase: "Running", containerStatuses: [running, { ...running, ready: false }] }],
-    [
-      "a terminated container",
-      false,
-      { phase: "Running", containerStatuses: [{ ...running, state: { terminated: { exitCode: 1 } } }] },
-    ],
-    ["phase Failed", false, { phase: "Failed", containerStatuses: [running] }],
-    [
-      "a deletion timestamp",
-      false,
-      { phase: "Running", containerStatuses: [running] },
-      { deletionTimestamp: "2026-01-01T00:00:00Z" },
-    ],
-    ["no container statuses", true, { phase: "Running" }],
-    ["no status at all", false, {}],
-    [
-      "a Ready condition that is False",
-      false,
-      { phase: "Running", containerStatuses: [running], conditions: [{ type: "Ready", status: "False" }] },
-    ],
-  ];
-  for (const [name, ready, status, metadata] of TABLE)
-    it(`${name}: ${ready}`, () => assert.equal(isReady(pod(status, metadata)), ready));
 });
 
 describe("a zone's pods", () => {

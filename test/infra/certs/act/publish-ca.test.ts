@@ -1,7 +1,7 @@
 /** The CA bundle reaches agents and the definition of the shadows, before a new certificate serves. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import { generateCertificates } from "../../../../infra/certs/act/generate.ts";
+import { certify } from "../../../certify.ts";
 import { runCertificateJob } from "../../../../infra/certs/act/job.ts";
 import { CA_CONFIG_MAP, publishCa } from "../../../../infra/certs/act/publish-ca.ts";
 import { systemClock } from "../../../../infra/clock.ts";
@@ -25,8 +25,7 @@ const clock = { ...systemClock, sleep: async () => {} };
 
 async function run({ cluster }: Stage): Promise<number> {
   const publish = publishCa({ cluster, log: keepingLog().log, namespace: NAMESPACE });
-  const issue = () =>
-    generateCertificates({ dnsNames: ["api"], organization: "test", validityDays: 1, now: new Date() });
+  const issue = () => certify("api");
   const stop = AbortSignal.timeout(20_000);
   const { log } = keepingLog();
   const names = { namespace: NAMESPACE, secretName: "certificate", dnsNames: ["api"] };
