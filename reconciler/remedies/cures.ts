@@ -200,3 +200,14 @@ export function isOutdatedOnly(context: RuleContext): boolean {
     )
   );
 }
+
+/** Corrects the window of a zone, and of the zones that have the same one: each would wait for it in turn. */
+export function cureWindow(context: RuleContext): string {
+  const [first = ""] = named("StatefulSet")(context);
+  const windowOf = (name: string): string => JSON.stringify(context.zones.find((zone) => zone.name === name)?.window);
+  const alike = context.zones.map(({ name }) => name).filter((name) => windowOf(name) === windowOf(first));
+  return how(
+    "correct the annotation that the message names",
+    kubectl(context, `edit statefulset ${alike.length > 0 ? alike.join(" ") : first}`),
+  );
+}

@@ -7,7 +7,7 @@ import { MAX_ZONES } from "../model/refused-group.ts";
 import { cureLeader } from "./leader.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";
 import { cureEmpty, cureLabels, cureTooFew, keepOne } from "./budget-cures.ts";
-import { cureOrphans, curePods, isOutdatedOnly, named, type RuleContext } from "./cures.ts";
+import { cureOrphans, curePods, cureWindow, isOutdatedOnly, named, type RuleContext } from "./cures.ts";
 
 /**
  * Without the verdicts on a request that no command sends, and on a pod that does not exist: a command names existing
@@ -156,7 +156,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   WindowInvalid: {
     rule: "the rollout window of a zone can be read, and opens again",
-    remedy: (context) => edit(context, "the annotation that the message names"),
+    remedy: cureWindow,
   },
   BudgetSpent: {
     rule: "the disruption budget has room: all other zones are complete, and the pod's own zone has fewer unavailable pods than the budget allows",

@@ -171,3 +171,13 @@ it("names no leader that follows the zone", () => {
     /^see where it is:\nkubectl .* get statefulset gone --show-labels\nor if/,
   );
 });
+
+it("a window that cannot be read is corrected in all zones that have it", () => {
+  const annotations = { "zonewise.dev/rollout-window": "at night" };
+  const zones = zonesOf({ annotations }, { annotations: {} }, { annotations });
+  const context = { ...worldOf(zones), message: "", objects: [{ kind: "StatefulSet", name: "ingester-zone-a" }] };
+  assert.equal(
+    remedyFor("WindowInvalid", context),
+    "correct the annotation that the message names:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-c",
+  );
+});
