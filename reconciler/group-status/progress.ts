@@ -82,8 +82,11 @@ export function estimateEnd(
   return { ...progress, estimatedCompletionTime: formatTimestamp(from + batches * secondsPerPod * 1000) };
 }
 
+/** A rollout makes pods of one zone at a time wait: two zones that are not ready are no part of it. */
 const isOrdinary = ({ reason, culprit }: Hold, stored: StoredHold | undefined, now: number): boolean =>
-  culprit?.isBroken !== true && now - (parseTimestamp(stored?.since ?? "") ?? now) < factsOf(reason).patienceMs;
+  culprit?.isBroken !== true &&
+  reason !== "MultipleZonesNotReady" &&
+  now - (parseTimestamp(stored?.since ?? "") ?? now) < factsOf(reason).patienceMs;
 
 const byName = (zones: readonly ZoneRow[] | undefined): ReadonlyMap<string, ZoneRow> =>
   new Map((zones ?? []).map((zone) => [zone.name, zone]));

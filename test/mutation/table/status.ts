@@ -108,7 +108,14 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "no end is estimated while a pod is broken",
     file: "reconciler/group-status/progress.ts",
-    find: "culprit?.isBroken !== true && ",
+    find: "culprit?.isBroken !== true &&",
+    replacement: "",
+    tests: ["test/reconciler/group-status/progress.test.ts"],
+  },
+  {
+    breaks: "no end is estimated while pods of two zones are not ready",
+    file: "reconciler/group-status/progress.ts",
+    find: 'reason !== "MultipleZonesNotReady" &&',
     replacement: "",
     tests: ["test/reconciler/group-status/progress.test.ts"],
   },

@@ -71,6 +71,7 @@ describe("the progress clock", () => {
     for (const [name, given] of [
       ["that waits for longer than is ordinary", held("OtherZoneNotReady")],
       ["that waits for a gate", held("GateWaiting")],
+      ["of which two zones are not ready", held("MultipleZonesNotReady")],
       ["that is paused", held("ZonePaused")],
       ["that is blocked", held("BudgetUnusable")],
       ["whose pod is broken", broken],
