@@ -26,17 +26,25 @@ export function createScreen(output: Output, colours: boolean): Screen {
   return output.isTTY ? createTerminalScreen(output, colours) : createPlainScreen(output);
 }
 
-/** Writes only the rows, and the message, that differ from the last picture. */
+/** Writes the rows that differ from the last picture, and each message once after a printed line. */
 function createPlainScreen(output: Output): Screen {
   let written: readonly string[] = [];
+  let sentence = "";
+  const said = new Set([""]);
   return {
     show({ rows, message }, time) {
-      const lines = [message, ...rows].map(textOf);
-      for (const [index, line] of lines.entries())
-        if (line !== "" && line !== written[index]) output.write(`${time.padStart(7)}  ${line}\n`);
+      const lines = rows.map(textOf);
+      sentence = textOf(message);
+      const news = [...(said.has(sentence) ? [] : [sentence]), ...lines.filter((line, i) => line !== written[i])];
+      for (const line of news) output.write(`${time.padStart(7)}  ${line}\n`);
+      said.add(sentence);
       written = lines;
     },
-    print: (...lines) => void output.write(lines.map((line) => `${line}\n`).join("")),
+    print(...lines) {
+      output.write(lines.map((line) => `${line}\n`).join(""));
+      said.clear();
+      said.add("").add(sentence);
+    },
   };
 }
 

@@ -20,6 +20,7 @@ import { startFunctions } from "./functions.ts";
 import { createGate } from "./gate.ts";
 import { drainNode, scaleDownLabelled } from "./guards.ts";
 import { showLive, type Live } from "./live.ts";
+import { NEXT_COMMANDS } from "./next-commands.ts";
 import { playNodeUpdates } from "./nodes/play.ts";
 import { composeReconciler, type DemoReconciler } from "./reconcile.ts";
 import { applySample, SAMPLE, setImage, setReplicas } from "./sample.ts";
@@ -37,6 +38,8 @@ const LEADER = "ingester-zone-a";
 const ZONES = [LEADER, "ingester-zone-b", "ingester-zone-c"];
 const MORE_REPLICAS = 5;
 const TIMEOUT_MS = 60_000;
+/** Reasons to wait for pods: without a terminal, the rows of the pods have said it. */
+const SAID_BY_PODS: ReadonlySet<unknown> = new Set(["MaxUnavailableReached", "ZoneNotReady", "StatusNotObserved"]);
 const DEFINITIONS = ["rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets"];
 
 const once = process.argv.includes("--once");
@@ -86,22 +89,10 @@ async function rollOut(live: Live, { cluster }: DemoReconciler): Promise<boolean
 async function runUntilInterrupted(kubeconfig: string, pageUrl: string): Promise<void> {
   screen.print(
     "",
-    `The cluster and the reconciler keep running. In a browser: ${pageUrl}. In another terminal:`,
+    `The cluster and the reconciler keep running. The status page: ${pageUrl}. In another terminal:`,
     "",
     `    export KUBECONFIG=${kubeconfig}`,
-    "    kubectl get pods -w",
-    `    kubectl annotate pod ${GROUP}-zone-b-1 sim/crash=true`,
-    `    kubectl annotate --overwrite statefulset ${GROUP}-zone-b grafana.com/rollout-paused=true`,
-    `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=nginx:1.31`,
-    `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=registry.invalid/nginx:1.31`,
-    `    kubectl scale statefulset ${LEADER} --replicas=2`,
-    "    kubectl scale deployment zonewise-functions --replicas=0",
-    `    kubectl patch cronjob zonewise-reconciler -p '{"spec":{"suspend":true}}'`,
-    "    kubectl delete job -l app.kubernetes.io/name=zonewise-reconciler",
-    "    kubectl get events --sort-by=.lastTimestamp",
-    "    npx --no -- zonewise status",
-    `    npx --no -- zonewise explain ${GROUP}`,
-    "    npx --no -- zonewise drain-order node-1 node-2 node-3",
+    ...NEXT_COMMANDS.map((line) => `    ${line}`),
     "",
     "Press Ctrl-C to stop.",
   );
@@ -129,6 +120,7 @@ async function main(): Promise<number> {
     const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
       const ofGroup = group === GROUP;
       if (!ofGroup && (group !== undefined || (level !== "warn" && level !== "error"))) return;
+      if (!process.stdout.isTTY && SAID_BY_PODS.has(reason)) return;
       live.report(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
     };
     const reconciler = await composeReconciler({

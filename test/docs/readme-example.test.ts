@@ -2,15 +2,22 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { openTerminal } from "../cli/stage.ts";
+import { NEXT_COMMANDS } from "../demo/next-commands.ts";
 import { dig, listOf, put } from "../emulator/objects.ts";
 import { setStatusStage, startSession } from "../reconciler/group-status/act/status-stage.ts";
 import { deploy } from "../reconciler/stage.ts";
 import { readPage } from "./pages.ts";
 
 /** The commands of the example, without what they say at their ends. */
+const README = readPage("README.md");
 const LINES = [
-  ...readPage("README.md").matchAll(/^ {4}(?<command>(?:kubectl|npx --no --) .*ingester.*?)(?: +#.*)?$/gm),
+  ...README.matchAll(/^ {4}(?<command>(?:kubectl|npx --no --) .*ingester.*?)(?: +#.*)?$/gm),
 ].map(({ groups }) => groups?.["command"] ?? "");
+
+it("the README's example is what the demonstration proposes at its end", () => {
+  assert.ok(NEXT_COMMANDS.every((line) => README.includes(`\n    ${line}\n`)));
+  assert.equal(LINES.length, NEXT_COMMANDS.length);
+});
 
 it("the README's example blocks a rollout, and its last lines cure it", { timeout: 60_000 }, async (t) => {
   const stage = await setStatusStage();
