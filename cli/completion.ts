@@ -3,12 +3,7 @@
  * kubectl.
  */
 import { Option } from "commander";
-import {
-  disruptionBudgets,
-  nodeUpdatePolicies,
-  phasedRollouts,
-  rolloutGates,
-} from "../infra/kubernetes/custom-resources.ts";
+import { phasedRollouts, rolloutGates } from "../infra/kubernetes/custom-resources.ts";
 import { namespaces, nodes, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
@@ -95,9 +90,7 @@ interface Named {
 const LISTED: Partial<Readonly<Record<Completes, { readonly resource: Resource<Named>; readonly isGlobal?: true }>>> = {
   pods: { resource: pods },
   gates: { resource: rolloutGates },
-  budgets: { resource: disruptionBudgets },
   phasedrollouts: { resource: phasedRollouts },
-  policies: { resource: nodeUpdatePolicies, isGlobal: true },
   nodes: { resource: nodes, isGlobal: true },
   namespaces: { resource: namespaces, isGlobal: true },
 };

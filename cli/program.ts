@@ -1,7 +1,6 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
 import { SHELLS } from "./completion.ts";
-import { EXIT } from "./exit.ts";
 import { collectFlag, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { pause, restart, resume } from "./commands/actions.ts";
@@ -15,6 +14,7 @@ import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 import { undo } from "./commands/undo.ts";
 import { VERSION, version } from "./commands/version.ts";
+import { type Helped, helpOfCommand, helpOfProgram } from "./output/help.ts";
 
 export const COMMANDS: readonly Command[] = [
   status,
@@ -41,18 +41,12 @@ export type OnComplete = (asked: { readonly shell: string } | { readonly words: 
 /** The parser; `onCommand` receives the command that was chosen, with the flags of all levels. */
 export function createProgram(commands: readonly Command[], onCommand: OnCommand, onComplete: OnComplete): Parser {
   const program = new Parser("zonewise")
-    .description("Watches, explains and steers rollouts of zone-replicated StatefulSets. Also as: kubectl zonewise")
     .version(VERSION)
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true });
+    .configureHelp({ formatHelp: (of) => helpOf(commands, of.name()) });
   for (const flag of GLOBAL_FLAGS) program.addOption(toOption(flag));
   for (const command of commands) {
-    const sub = program
-      .command(`${command.name} ${command.arguments}`.trim())
-      .description(command.summary)
-      .summary(command.summary)
-      .helpGroup(`${command.group}:`)
-      .addHelpText("after", describe(command));
+    const sub = program.command(`${command.name} ${command.arguments}`.trim());
     for (const flag of command.flags) sub.addOption(toOption(flag));
     sub.action(async () => await onCommand(command, sub.args, sub.optsWithGlobals()));
   }
@@ -60,16 +54,25 @@ export function createProgram(commands: readonly Command[], onCommand: OnCommand
   return program;
 }
 
-const COMPLETION_EXAMPLES: Command["examples"] = [
-  ["completion bash > /etc/bash_completion.d/zonewise", "for all users of a machine"],
-  ["completion fish | source", "for this shell, in fish"],
-];
+function helpOf(commands: readonly Command[], name: string): string {
+  const command = [...commands, COMPLETION].find((one) => one.name === name);
+  return command ? helpOfCommand(command) : helpOfProgram(commands);
+}
+
+const COMPLETION: Helped = {
+  name: "completion",
+  arguments: "<shell>",
+  summary: `A completion script for ${SHELLS.join(", ")}`,
+  examples: [
+    ["completion bash > /etc/bash_completion.d/zonewise", "for all users of a machine"],
+    ["completion fish | source", "for this shell, in fish"],
+  ],
+  flags: [],
+  exits: { 0: "it was printed" },
+};
 
 function addCompletion(program: Parser, onComplete: OnComplete): void {
-  const script = program
-    .command("completion <shell>")
-    .description(`A script for your shell (${SHELLS.join(", ")}): source <(zonewise completion bash)`)
-    .addHelpText("after", describe({ examples: COMPLETION_EXAMPLES, exits: { 0: "it was printed" } }));
+  const script = program.command("completion <shell>");
   script.action(async (shell: string) => await onComplete({ shell }));
   const words = program.command("__complete [words...]", { hidden: true }).allowUnknownOption();
   words.action(async () => await onComplete({ words: words.args }));
@@ -79,23 +82,6 @@ function toOption({ flag, summary, choices, repeats }: Flag): Option {
   const option = new Option(flag, summary);
   if (repeats) option.argParser(collectFlag);
   return choices ? option.choices(choices) : option;
-}
-
-/** The codes that mean the same everywhere, where a command does not say more of them. */
-const COMMON_EXITS = {
-  [EXIT.usage]: "wrong usage",
-  [EXIT.unknown]: "the cluster could not be read or written",
-  [EXIT.interrupted]: "Ctrl-C",
-};
-
-/** What follows the flags: examples, and the exit codes. */
-function describe({ examples, exits }: Pick<Command, "examples" | "exits">): string {
-  const width = Math.max(...examples.map(([words]) => words.length));
-  const lines = examples.map(([words, meaning]) => `  zonewise ${words.padEnd(width)}  # ${meaning}`);
-  const codes = Object.entries({ ...COMMON_EXITS, ...exits }).map(
-    ([code, meaning]) => `  ${code.padEnd(3)}  ${meaning}`,
-  );
-  return ["", "Examples:", ...lines, "", "Exit codes:", ...codes].join("\n");
 }
 
 /** `--watch=false` as `--no-watch`: kubectl's way to switch a flag off. */

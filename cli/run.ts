@@ -73,8 +73,6 @@ interface Parsed {
 
 async function runCommand(command: Command, { args, flags }: Parsed, terminal: Terminal): Promise<ExitCode> {
   const format = (flags["output"] as Format | undefined) ?? "table";
-  if (format === "name" && !command.hasNames)
-    throw usageError(`${command.name} names no objects: -o name is not for it`);
   const { close, ...opened } = await openCluster(flags, terminal);
   try {
     const output = format === "wide" ? "table" : format;

@@ -34,7 +34,7 @@ export interface Session extends Source {
    * reads them itself.
    */
   readonly noTicks: readonly NoTick[];
-  readonly output: "table" | "json" | "yaml" | "name";
+  readonly output: "table" | "json" | "yaml";
   readonly io: Io;
   /** Ends long calls and waits. */
   readonly signal: AbortSignal;
@@ -57,17 +57,7 @@ export interface Flag {
 }
 
 /** The kind of a command's arguments, for completions. */
-export type Completes =
-  | "groups"
-  | "zones"
-  | "pods"
-  | "nodes"
-  | "phasedrollouts"
-  | "gates"
-  | "budgets"
-  | "policies"
-  | "namespaces"
-  | "objects";
+export type Completes = "groups" | "zones" | "pods" | "nodes" | "phasedrollouts" | "gates" | "namespaces" | "objects";
 
 export interface Command {
   readonly name: string;
@@ -82,8 +72,6 @@ export interface Command {
   /** The meanings of the exit codes. 2 means the same everywhere, and so does 4 where it is not among them. */
   readonly exits: Readonly<Partial<Record<ExitCode, string>>>;
   readonly completes?: Completes;
-  /** `-o name` prints the shown or changed objects in the form that `kubectl get` takes. */
-  readonly hasNames?: true;
   /** The command itself reads whether the reconcilers tick. */
   readonly asksTicking?: true;
   readonly run: (session: Session, input: Input) => Promise<ExitCode>;

@@ -10,7 +10,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { CliError, EXIT, type ExitCode } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { suggest } from "../gather/suggest.ts";
-import { formatNames, print } from "../output/print.ts";
+import { print } from "../output/print.ts";
 import { wrapAfter } from "../output/table.ts";
 import type { Command, Flag, Input, Session } from "../session.ts";
 
@@ -29,7 +29,7 @@ export interface Change {
 type Decide = (zones: readonly Zone[], session: Session) => readonly Change[];
 
 export const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone", completes: "zones" };
-export const DRY_RUN: Flag = { flag: "--dry-run", summary: "let the API server check the changes, and store nothing" };
+export const DRY_RUN: Flag = { flag: "--dry-run", summary: "check the changes, and store nothing" };
 
 function defineAction(
   { name, summary, examples }: Pick<Command, "name" | "summary" | "examples">,
@@ -44,7 +44,6 @@ function defineAction(
     flags: [ZONE, DRY_RUN],
     exits: { 0: "done, or it was so already" },
     completes: "groups",
-    hasNames: true,
     run: (session, input) => act(session, input, decide),
   };
 }
@@ -54,7 +53,7 @@ const annotate = (key: string, value: string | null): object => ({ metadata: { a
 export const pause = defineAction(
   {
     name: "pause",
-    summary: "Pause the zones of a group: none of their pods is replaced",
+    summary: "Replace no pod of a group until it is resumed",
     examples: [
       ["pause GROUP", "replace none of its pods"],
       ["pause GROUP --zone ZONE", "replace none of one zone's"],
@@ -71,7 +70,7 @@ export const pause = defineAction(
 export const resume = defineAction(
   {
     name: "resume",
-    summary: "Let paused zones of a group go on",
+    summary: "End the pause of a group",
     examples: [
       ["resume GROUP", "end the pause of all zones"],
       ["resume GROUP --zone ZONE", "end the pause of one zone"],
@@ -115,7 +114,7 @@ export async function act(session: Session, { args: [group = ""], flags }: Input
   const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
   const changes = decide(zones, session);
   const done = await applyChanges(session, changes, dryRun);
-  reportChanges(session, changes, { group, dryRun, done });
+  reportChanges(session, { group, dryRun, done });
   return EXIT.ok;
 }
 
@@ -132,18 +131,14 @@ export async function applyChanges(session: Session, changes: readonly Change[],
   return done;
 }
 
-/** Prints the changes; with `-o name`, the changed zones. Pass no `noTicks` if they have been printed before. */
+/** Prints the changes. Pass no `noTicks` if they have been printed before. */
 export function reportChanges(
   session: Pick<Session, "output" | "io" | "noTicks">,
-  changes: readonly Change[],
   { done, ...rest }: { group: string; dryRun: boolean; done: readonly string[]; zones?: readonly object[] },
 ): void {
   const suffix = rest.dryRun ? " (dry run)" : "";
-  const names = changes.flatMap(({ zone, body }) => (body ? [{ kind: "statefulset.apps", name: zone.name }] : []));
   print(session, { ...rest, changes: done }, () =>
-    session.output === "name"
-      ? formatNames(names)
-      : done.map((line) => `${wrapAfter(line + suffix, 2, session.io)}\n`).join(""),
+    done.map((line) => `${wrapAfter(line + suffix, 2, session.io)}\n`).join(""),
   );
 }
 

@@ -53,7 +53,7 @@ export const promote: Command = {
   name: "promote",
   arguments: "<phasedrollout>",
   group: "Steer",
-  summary: "Skip the checks of the step that a PhasedRollout is at, once; its pods are still waited for",
+  summary: "Skip the checks of a PhasedRollout's current step",
   examples: [
     ["promote PHASEDROLLOUT", "skip the checks of the current step"],
     ["promote PHASEDROLLOUT --dry-run", "see which step that is"],

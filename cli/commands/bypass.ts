@@ -12,21 +12,20 @@ export const bypass: Command = {
   name: "bypass",
   arguments: "<group>",
   group: "Steer",
-  summary: "Let the zones of a group begin without their gates, for a time; no other rule is passed",
+  summary: "Begin zones without their gates, for a time",
   examples: [
     ["bypass GROUP --for 30m --reason incident-7", "let its zones begin without gates for half an hour"],
     ["bypass GROUP --end", "make them wait for their gates again"],
   ],
   flags: [
-    { flag: "--for <duration>", summary: "how long, such as 30m: at most 24h; it ends by itself" },
-    { flag: "--reason <text>", summary: "required with --for: why; shown in Events and wherever the bypass is" },
+    { flag: "--for <duration>", summary: "how long, e.g. 30m; at most 24h" },
+    { flag: "--reason <text>", summary: "why: Events and status show it" },
     { flag: "--end", summary: "end the bypass now" },
     ZONE,
     DRY_RUN,
   ],
   exits: { 0: "done, or it was so already" },
   completes: "groups",
-  hasNames: true,
   async run(session, input) {
     const wanted = readWanted(input);
     return await act(session, input, (zones, { clock }) =>

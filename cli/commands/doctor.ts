@@ -16,22 +16,17 @@ export const doctor: Command = {
   name: "doctor",
   arguments: "",
   group: "Check",
-  summary: "Finds objects that are half configured: StatefulSets, budgets, webhooks, rights",
+  summary: "Find what was accepted but does not work as it is meant to",
   examples: [
     ["doctor", "check the namespace"],
     ["doctor -A", "check all namespaces"],
     ["doctor --pre", "check the cluster before an installation"],
   ],
-  flags: [
-    {
-      flag: "--pre",
-      summary: "before an installation: may you install, is the cluster recent enough, is the original there",
-    },
-  ],
+  flags: [{ flag: "--pre", summary: "before an installation: your rights, the cluster's version, the original" }],
   exits: {
-    0: "nothing is wrong; there may be warnings",
-    1: "something is wrong",
-    4: "nothing is seen to be wrong, and something was not checked or not tried",
+    0: "no error; there may be warnings",
+    1: "an error",
+    4: "no error found, but something could not be checked",
   },
   asksTicking: true,
   async run(session, { flags }) {

@@ -28,7 +28,7 @@ export const drainOrder: Command = {
   name: "drain-order",
   arguments: "<nodes...>",
   group: "Look",
-  summary: "In which order to drain nodes: those of a wave together, and the next wave once all pods are back",
+  summary: "Which nodes to drain together, and in which order",
   examples: [
     ["drain-order NODE NODE NODE", "which to drain together, and in which order"],
     ["drain-order NODE", "may this node be drained now?"],
@@ -36,8 +36,8 @@ export const drainOrder: Command = {
   flags: [],
   exits: {
     0: "the first wave may begin",
-    1: "a pod of the first wave may not go now, one of any wave not before somebody changes something, or nothing would refuse its eviction: no budget, or no webhook that asks it",
-    4: "the first wave may begin, but it could not be checked whether a webhook asks the budget",
+    1: "a pod may not go: it has to wait, is refused, or no budget protects it",
+    4: "the first wave may begin, but it is not known whether a webhook asks the budget",
   },
   completes: "nodes",
   asksTicking: true,

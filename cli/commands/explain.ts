@@ -28,7 +28,6 @@ import { denyUnbudgeted, findUnbudgeted } from "../decide/unbudgeted.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { askEviction } from "../gather/ask-eviction.ts";
-import { gatherBudgetAnswers, gatherGateAnswers, gatherPolicyAnswers } from "../gather/explain-guards.ts";
 import { findGroup, gatherGroupStates } from "../gather/groups.ts";
 import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { findOrphanedZone } from "../gather/orphans.ts";
@@ -64,18 +63,17 @@ export const explain: Command = {
   name: "explain",
   arguments: "<object>",
   group: "Look",
-  summary:
-    "May a pod, a statefulset, a group or a node go now; if not, which rule says no, what blocks, since when, what helps",
+  summary: "Why a group, StatefulSet, pod or node waits, and what helps",
   examples: [
     ["explain GROUP", "why does it wait?"],
     ["explain pod/POD", "may it be evicted, replaced, deleted by hand?"],
-    ["explain rolloutgate/GATE", "what does the gate hold back?"],
+    ["explain node/NODE", "may it be drained, is it updated?"],
   ],
   flags: [],
   exits: {
     0: "it may go, or has nothing to wait for",
     1: "a rule says no",
-    4: "the reconciler does not tick, and it would be its turn, or what it has recorded may be old; no such object or namespace; or the cluster does not answer",
+    4: "not known: the reconciler does not run, no such object, or the cluster cannot be read",
   },
   completes: "objects",
   async run(session, { args: [object = ""] }) {
@@ -155,22 +153,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
     return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
-  rolloutgate: explainBy("rolloutgate", gatherGateAnswers),
-  zoneawarepoddisruptionbudget: explainBy("zoneawarepoddisruptionbudget", gatherBudgetAnswers),
-  nodeupdatepolicy: explainBy("nodeupdatepolicy", gatherPolicyAnswers),
 };
-
-/** Explains an object by the answers that concern it. */
-function explainBy(
-  kind: Kind,
-  gather: (session: Session, name: string) => Promise<readonly Explanation[] | undefined>,
-): Explain {
-  return async (session, name, isGuess) => {
-    const answers = await gather(session, name).catch(isGuess ? absentOrForbidden : absent);
-    if (answers === FORBIDDEN) return answers;
-    return answers && [{ kind, name, answers }];
-  };
-}
 
 /** The answers, and that of the API server where it has no effect: our webhook has answered a probe, or there is none. */
 async function askApiServer(

@@ -15,7 +15,7 @@ export const history: Command = {
   name: "history",
   arguments: "<group>",
   group: "Look",
-  summary: "The revisions of each zone with their images, which pods run them, and what came of their rollouts",
+  summary: "The revisions of each zone, the pods that run them, the outcomes",
   examples: [
     ["history GROUP", "the revisions that undo can go back to"],
     ["history GROUP -o json", "the same for a program"],

@@ -11,14 +11,14 @@ import { factsOf } from "../../reconciler/model/decision.ts";
 import type { GroupPlan } from "../../reconciler/plan/plan-group.ts";
 import { planGroup } from "../../reconciler/plan/plan-group.ts";
 import { concerns } from "../../reconciler/report/ticking.ts";
-import { EXIT, usageError } from "../exit.ts";
+import { EXIT } from "../exit.ts";
 import { notePause } from "../decide/group-state.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherScene } from "../gather/world.ts";
 import { print } from "../output/print.ts";
 import { renderSteps } from "../output/plan-table.ts";
 import { wrapWords } from "../output/table.ts";
-import type { Command, Input, Session } from "../session.ts";
+import type { Command, Session } from "../session.ts";
 
 const MAX_STEPS = 1000;
 /** A wait after the last step that is worth a word. */
@@ -28,25 +28,23 @@ export const plan: Command = {
   name: "plan",
   arguments: "<group>",
   group: "Look",
-  summary: "The next steps of a group in order, with waits and an estimate; changes nothing",
+  summary: "The next steps of a group, with waits and an estimate",
   examples: [
     ["plan GROUP", "the next steps, with an estimate"],
-    ["plan GROUP --steps 10 -o json", "the first ten, for a program"],
+    ["plan GROUP -o json", "the same for a program"],
   ],
-  flags: [{ flag: "--steps <number>", summary: `at most so many steps, ${MAX_STEPS} by default` }],
+  flags: [],
   exits: {
     0: "nothing to do",
     1: "there are steps, or something blocks",
-    4: "the reconciler does not tick; no such group or namespace; or the cluster does not answer",
+    4: "not known: the reconciler does not run, no such group, or the cluster cannot be read",
   },
   completes: "groups",
-  async run(session, input) {
-    const most = readSteps(input);
-    const [group = ""] = input.args;
+  async run(session, { args: [group = ""] }) {
     const [zone] = await gatherZonesOf(session, session.namespace, group);
     const namespace = zone?.namespace ?? session.namespace;
     const world = await gatherScene({ namespace, group }, session);
-    const planned = planGroup(world, most);
+    const planned = planGroup(world, MAX_STEPS);
     const isStopped = session.noTicks.some((one) => one.state === "stopped" && concerns(one, namespace));
     const bypasses = bypassesOf(world.gates, world);
     const notes = [
@@ -60,12 +58,6 @@ export const plan: Command = {
     return planned.steps.length === 0 ? EXIT.ok : EXIT.no;
   },
 };
-
-function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
-  const most = Number(steps);
-  if (!Number.isInteger(most) || most < 1) throw usageError(`invalid --steps "${steps}": use a number from 1 on`);
-  return most;
-}
 
 /** Without times if the reconciler does not tick: nothing can be promised then. */
 function toValue(
@@ -117,7 +109,7 @@ export function describeEnd({ end, holds, remaining, endsAt, steps, lastWait }: 
   const after = endsAt > now ? ` in about ${shortDuration(endsAt - now)}${last}, judging by past pod starts` : "";
   if (end === "settled")
     return steps.length === 0 ? "Nothing to do: all zones are up to date\n" : describeDone(now, after);
-  if (end === "cut") return `and more: see --steps${after && `; these end${after}`}\n`;
+  if (end === "cut") return `and more than ${MAX_STEPS} steps${after && `; these end${after}`}\n`;
   const isPaused = holds[0] !== undefined && factsOf(holds[0].reason).phase === "Paused";
   const stop = isPaused ? "Paused" : "Blocked";
   const causes = holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("");

@@ -1,15 +1,7 @@
 /** `zonewise status`: the progress of groups, and whether they are done. It renders the reconciler's records. */
 import { hasCode, isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import {
-  describeAll,
-  describeGroup,
-  judgeAll,
-  leaveOutDone,
-  namesOf,
-  sortByNeed,
-  type Overview,
-} from "../decide/overview.ts";
+import { describeAll, describeGroup, judgeAll, leaveOutDone, sortByNeed, type Overview } from "../decide/overview.ts";
 import { type GroupState, isRecorded, judgeProgress, lostGroup, withOrphans } from "../decide/group-state.ts";
 import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
@@ -24,7 +16,7 @@ import { gatherPolicies } from "../gather/node-update.ts";
 import { readPhased } from "../gather/phased.ts";
 import { missingNamespace } from "../gather/suggest.ts";
 import { renderPhased, renderPhasedLine, renderPolicies } from "../output/other-tables.ts";
-import { addNoTicks, format, formatNames, renderNoTicks, renderUnprotected, warnFirst } from "../output/print.ts";
+import { addNoTicks, format, renderNoTicks, renderUnprotected } from "../output/print.ts";
 import { createScreen, type Frame } from "../output/screen.ts";
 import { renderGroup, renderGroups, renderLine } from "../output/status-tables.ts";
 import type { Command, Input, Session } from "../session.ts";
@@ -37,8 +29,7 @@ export const status: Command = {
   name: "status",
   arguments: "[group]",
   group: "Look",
-  summary:
-    "How far a group is, or all groups, PhasedRollouts and node updates; waits until the groups and PhasedRollouts are done",
+  summary: "How far groups and PhasedRollouts are; waits until they are done",
   examples: [
     ["status", "all groups, PhasedRollouts and policies of the namespace"],
     ["status GROUP --timeout 1h", "wait for a rollout, in a pipeline"],
@@ -47,19 +38,18 @@ export const status: Command = {
   flags: [
     {
       flag: "-w, --watch",
-      summary: "wait until all is done or something is blocked; on by default on a terminal, and with --timeout",
+      summary: "wait until all is done or one is blocked; default on a terminal",
     },
-    { flag: "--no-watch", summary: "look once (also --watch=false)" },
-    { flag: "--timeout <duration>", summary: "wait at most this long, such as 30m; without it, a wait has no end" },
+    { flag: "--no-watch", summary: "look once" },
+    { flag: "--timeout <duration>", summary: "wait at most this long, e.g. 30m" },
   ],
   exits: {
-    0: "all groups and PhasedRollouts are done",
-    1: "one of them is blocked",
-    3: "not done in time; without waiting: not done yet",
-    4: "the reconciler does not tick (while it waits: until the timeout); PhasedRollouts, or whether it ticks, may not be read; --watch or --timeout, and there is no group; no such group or namespace; or the cluster does not answer",
+    0: "all are done",
+    1: "one is blocked",
+    3: "not done yet, or not within --timeout",
+    4: "not known: the reconciler does not run, nothing to wait for, or the cluster cannot be read",
   },
   completes: "groups",
-  hasNames: true,
   asksTicking: true,
   async run(session, input) {
     const timeoutMs = readTimeout(input);
@@ -143,8 +133,7 @@ const CODES: Readonly<Record<ReturnType<typeof judgeAll>, ExitCode>> = {
 };
 
 function show(session: Session, input: Input, overview: Overview): ExitCode {
-  const { first, table, document } = frameOf(session, input.args, overview);
-  warnFirst(session, first);
+  const { table, document } = frameOf(session, input.args, overview);
   session.io.write(session.output === "table" ? table() : document());
   return conclude(session, input, overview);
 }
@@ -178,7 +167,6 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
   };
   const value = (): unknown => addUnprotected(own ? describeGroup(own) : describeAll(overview), unprotected);
   return {
-    first,
     table: () => first + table(),
     short: () => first + short(),
     lines: () =>
@@ -188,8 +176,7 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
         ...groups.map(renderLine),
         ...phased.map(renderPhasedLine),
       ].join(""),
-    document: () =>
-      output === "name" ? formatNames(namesOf(overview)) : (format(output, addNoTicks(value(), noTicks)) ?? ""),
+    document: () => format(output, addNoTicks(value(), noTicks)) ?? "",
   };
 }
 

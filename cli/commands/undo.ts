@@ -12,24 +12,19 @@ export const undo: Command = {
   name: "undo",
   arguments: "<group>",
   group: "Steer",
-  summary:
-    "Take the zones under way back to the template that they had before; zones that are finished stay as they are",
+  summary: "Take the zones under way back to their previous template",
   examples: [
     ["undo GROUP", "take back the template of a rollout under way"],
     ["undo GROUP --zone ZONE --to-revision 3", "take one zone to a revision, also a finished zone"],
   ],
   flags: [
     ZONE,
-    {
-      flag: "--to-revision <revision>",
-      summary: "take the zone of --zone to this revision, also if it is finished: its number or its name",
-    },
-    { flag: "-y, --yes", summary: "do not ask; required without a terminal" },
+    { flag: "--to-revision <revision>", summary: "with --zone: to this revision, also a finished zone" },
+    { flag: "-y, --yes", summary: "do not ask; needed without a terminal" },
     DRY_RUN,
   ],
   exits: { 0: "done, or there was nothing to do", 1: "the question was not answered with yes" },
   completes: "groups",
-  hasNames: true,
   async run(session, input) {
     const {
       args: [group = ""],
@@ -52,7 +47,7 @@ export const undo: Command = {
     const changes = plan.zones.map(toChange(histories));
     const done = await applyChanges(session, changes, dryRun);
     const said = isShown ? { ...session, noTicks: [] } : session;
-    reportChanges(said, changes, { group, dryRun, done, zones: plan.zones.map(toDocument(histories)) });
+    reportChanges(said, { group, dryRun, done, zones: plan.zones.map(toDocument(histories)) });
     return EXIT.ok;
   },
 };

@@ -16,16 +16,16 @@ export const version: Command = {
   name: "version",
   arguments: "",
   group: "Check",
-  summary: "The version of this command, of the installed reconciler and functions, and of the API server",
+  summary: "The versions of this command, of what is installed, and of the API server",
   examples: [
     ["version", "is the installed version that of this command?"],
     ["version -n NAMESPACE", "the one that serves another namespace"],
   ],
   flags: [],
   exits: {
-    0: "the installed version is that of this command",
+    0: "the same version is installed",
     1: "another version is installed",
-    4: "nothing is installed, or its version is not known",
+    4: "nothing is installed, or its version is unknown",
   },
   async run(session) {
     const [parts, { gitVersion }] = await Promise.all([

@@ -1,6 +1,5 @@
 /** The data that `zonewise status` shows of a namespace, and whether all is done. Pure. */
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
-import { nameOfGroup } from "../../reconciler/group-status/status.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
@@ -66,13 +65,6 @@ export function judgePhased(phased: Phased): Completion {
   if (phase === "Stalled" || phase.startsWith("Error")) return "blocked";
   return phase === "Suspended" || findCondition(phased.rollout.status, "Updated")?.status === "True" ? "done" : "going";
 }
-
-/** The shown objects in the form that `kubectl get` takes. */
-export const namesOf = ({ groups, phased, policies }: Overview): { readonly kind: string; readonly name: string }[] => [
-  ...groups.map(({ group }) => ({ kind: "rolloutgroup.zonewise.dev", name: nameOfGroup(group) })),
-  ...phased.map(({ rollout }) => ({ kind: "phasedrollout.sts.plus", name: rollout.name })),
-  ...policies.map(({ name }) => ({ kind: "nodeupdatepolicy.zonewise.dev", name })),
-];
 
 /** The fields of a group for `-o json`. */
 export function describeGroup(state: GroupState): object {

@@ -13,16 +13,6 @@ const HEADING = "warning";
 /** A narrower terminal has no room for an indent. */
 const MIN_COLUMNS = 40;
 
-/** An object as `kubectl get -o name` prints it. */
-interface Named {
-  /** With its API group: `statefulset.apps`. */
-  readonly kind: string;
-  readonly name: string;
-}
-
-export const formatNames = (objects: readonly Named[]): string =>
-  objects.map(({ kind, name }) => `${kind}/${name}\n`).join("");
-
 /** `value` for programs; `render` for people, with its line breaks. */
 export function print(
   { output, io, noTicks }: Pick<Session, "output" | "io" | "noTicks">,
@@ -30,13 +20,7 @@ export function print(
   render: () => string,
 ): void {
   const first = renderNoTicks(noTicks, { style: io.style, columns: io.width?.() });
-  warnFirst({ output, io }, first);
-  io.write(format(output, addNoTicks(value, noTicks)) ?? (output === "name" ? "" : first) + render());
-}
-
-/** Other programs read names: so the warning goes to standard error. */
-export function warnFirst({ output, io }: Pick<Session, "output" | "io">, first: string): void {
-  if (output === "name" && first !== "") io.warn(first);
+  io.write(format(output, addNoTicks(value, noTicks)) ?? first + render());
 }
 
 /** Undefined for people. */

@@ -2,12 +2,9 @@
  * The output of a watch: on a terminal, the newest state in place; in a log, one line per change; for a program, one
  * document per change.
  */
-import { warnFirst } from "./print.ts";
 import type { Session, TerminalSize } from "../session.ts";
 
 export interface Frame {
-  /** The warning at the beginning of the tables, and before names. */
-  readonly first: string;
   /** For people at a terminal. */
   readonly table: () => string;
   /** The table for a terminal that is too low for the whole one: without finished objects. */
@@ -27,13 +24,12 @@ export function createScreen({ io, output }: Pick<Session, "io" | "output">): Sc
   let height = 0;
   let shown: string | undefined;
   return {
-    update({ first, lines, document, ...frame }: Frame): void {
+    update({ lines, document, ...frame }: Frame): void {
       const size = io.size?.();
       const text = isDrawn ? fit(frame, size, io.width?.() === undefined) : lines();
       if (text === shown) return;
       const isFirst = shown === undefined;
       shown = text;
-      warnFirst({ io, output }, first);
       if (output !== "table") return io.write(output === "yaml" && !isFirst ? `---\n${document()}` : document());
       io.write(isDrawn && height > 0 ? `\u001B[${height}A\u001B[J${text}` : text);
       height = linesOf(text).reduce((sum, line) => sum + rowsOf(line, size?.columns), 0);

@@ -35,15 +35,6 @@ describe("zonewise pause, resume and restart", { timeout: 300_000 }, () => {
     assert.deepEqual([pausedOf("a"), pausedOf("b"), pausedOf("c")], [undefined, undefined, undefined]);
   });
 
-  it("print the names of what they change, for kubectl", async (t) => {
-    const { run } = await openTerminal(t, stage);
-    await run("pause ingester --zone ingester-zone-b");
-    const name = (zone: string): string => `statefulset.apps/ingester-zone-${zone}\n`;
-    assert.equal((await run("pause ingester -o name")).out, name("a") + name("c"));
-    assert.equal((await run("resume ingester -o name")).out, name("a") + name("b") + name("c"));
-    assert.equal((await run("resume ingester -o name")).out, "");
-  });
-
   it("change nothing in a dry run", async (t) => {
     const { run } = await openTerminal(t, stage);
     assert.match((await run("pause ingester --dry-run")).out, /^ingester-zone-a paused \(dry run\)$/m);

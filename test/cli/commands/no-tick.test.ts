@@ -272,15 +272,6 @@ describe("without a tick", { timeout: 300_000 }, () => {
         );
       });
 
-  for (const flags of ["", " --timeout=0s"])
-    it(`status${flags} -o name says it beside the names`, async (t) => {
-      suspend();
-      const { out, err } = await (await openTerminal(t, stage, { ticks: false })).run(`status${flags} -o name`);
-      assert.match(out, /^rolloutgroup\S*\/ingester$/m);
-      assert.doesNotMatch(out, /reconciler/);
-      assert.match(err, FIRST);
-    });
-
   it("a Job that fails is named with the last error of its log", async (t) => {
     cronJob(false);
     writeLease(stage, { holder: "", tickedMs: 300_000, renewedMs: 300_000 });

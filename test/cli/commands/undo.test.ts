@@ -237,12 +237,6 @@ describe("undo asks", () => {
     assert.deepEqual(imagesOf(stage), ["app:2", "app:2", "app:2"]);
   });
 
-  it("and prints the names of the zones that it takes back, for kubectl", async (t) => {
-    const stage = await setRollout(t);
-    const { out } = await (await openTerminal(t, stage)).run("undo ingester --yes -o name");
-    assert.equal(out, "statefulset.apps/ingester-zone-b\nstatefulset.apps/ingester-zone-c\n");
-  });
-
   it("in a document of its own on standard output, and asks beside it", async (t) => {
     const stage = await setRollout(t);
     const asked: string[] = [];

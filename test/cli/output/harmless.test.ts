@@ -29,7 +29,7 @@ it("our own colours, redrawing, lines and letters of all languages stay", () => 
   const io = { write: (text: string) => void written.push(text), warn: () => {}, isTty: true, style: colourful };
   const screen = createScreen({ io, output: "table" });
   for (const table of ["1\n", "2\n"])
-    screen.update({ first: "", table: () => table, short: () => "", lines: () => table, document: () => "" });
+    screen.update({ table: () => table, short: () => "", lines: () => table, document: () => "" });
   assert.equal(showControls(written[1] ?? ""), "\u001B[1A\u001B[J2\n");
 });
 

@@ -18,7 +18,6 @@ function show(texts: readonly string[], output: Session["output"], size?: Termin
   const screen = createScreen({ io, output });
   for (const text of texts)
     screen.update({
-      first: "",
       table: () => text,
       short: () => text.replaceAll("done\n", ""),
       lines: () => text,
