@@ -2,14 +2,13 @@
 import { hasCode, isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
 import { describeAll, describeGroup, judgeAll, leaveOutDone, sortByNeed, type Overview } from "../decide/overview.ts";
-import { type GroupState, isRecorded, judgeProgress, lostGroup, withOrphans } from "../decide/group-state.ts";
+import { type GroupState, lostGroup, viewOf, withOrphans } from "../decide/group-state.ts";
 import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroupStates, gatherLostGroups } from "../gather/groups.ts";
 import { createGuards } from "../gather/guard.ts";
 import { gatherOrphans } from "../gather/orphans.ts";
-import { gatherHistories } from "../gather/revisions.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
 import { gatherUnprotected } from "../gather/unprotected.ts";
 import { gatherPolicies } from "../gather/node-update.ts";
@@ -85,7 +84,7 @@ async function gather(session: Session, input: Input, guards: ReturnType<typeof 
 async function lookForOrphans(session: Session, input: Input, recorded: Overview): Promise<Overview["groups"]> {
   const { groups } = recorded;
   const isWaiting = isAskedToWait(input) ?? session.io.isTty;
-  const isDone = (state: GroupState): boolean => judgeProgress(state) === "done";
+  const isDone = (state: GroupState): boolean => viewOf(state).isReady;
   const lost = input.args.length === 0 ? await gatherLostGroups(session, session.namespace, groups) : [];
   const isQuiet = isWaiting ? judgeAll(recorded) !== "done" : !groups.some(isDone);
   if (isQuiet && lost.length === 0) return groups;
@@ -105,9 +104,7 @@ async function gatherRecorded(session: Session, { args: [group] }: Input): Promi
   if (group !== undefined) {
     const only = await findGroup(session, namespace, group);
     const own = noTicks.filter((one) => concerns(one, only.namespace));
-    const histories = isRecorded(only) ? [] : await gatherHistories(session, only.zones).catch(() => []);
-    const groups = [{ ...markOld(only, own), histories }];
-    return { groups, phased: [], policies: [], noTicks: own, unprotected: [] };
+    return { groups: [markOld(only, own)], phased: [], policies: [], noTicks: own, unprotected: [] };
   }
   const [groups, found, policies] = await Promise.all([
     gatherGroupStates(session, namespace),

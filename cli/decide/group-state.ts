@@ -1,13 +1,13 @@
-/** The progress of a group, by its records, and by what these cannot have. Pure. */
+/** A group as it was read: its record, and what that cannot have. Pure. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
 import { stampCondition } from "../../infra/kubernetes/condition.ts";
 import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
+import { type GroupView, viewGroup } from "../../reconciler/group-status/view.ts";
 import { isReady } from "../../reconciler/model/health.ts";
 import { listSome } from "../../infra/cut.ts";
 import { holdForOrphans } from "../../reconciler/model/orphans.ts";
-import { nameImages, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
-import { describeRevision, type ZoneHistory } from "./revisions.ts";
+import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
 
 export interface GroupState {
   readonly namespace: string;
@@ -21,22 +21,17 @@ export interface GroupState {
   readonly generation: number;
   /** The reconciler does not tick: the record may be outdated. */
   readonly isOld?: boolean;
-  /** The revisions of its zones: read for one group whose recorded revisions may no longer be those of its zones. */
-  readonly histories?: readonly ZoneHistory[];
 }
 
-/** The images beside a recorded revision: the zone's template may be a later one. */
-export function nameRevision(revision: string, { zones, histories = [] }: GroupState): string {
-  const known = histories.flatMap(({ revisions }) => revisions);
-  return known.length > 0 ? describeRevision(revision, known) : nameImages(revision, zones);
-}
+export const viewOf = (state: GroupState): GroupView =>
+  viewGroup({ status: state.status, isSeen: isRecorded(state), isOld: state.isOld === true });
 
 /**
  * The group with the hold of its orphaned zones. The reconciler lists no pods of a settled group, and records nothing of
  * them (§1.15).
  */
 export function withOrphans(state: GroupState, orphans: readonly ZoneWithPods[] | undefined, now: number): GroupState {
-  const held = judgeProgress(state) === "done" ? holdForOrphans(orphans) : undefined;
+  const held = viewOf(state).isReady ? holdForOrphans(orphans) : undefined;
   if (!held) return state;
   const { reason, message, objects } = held;
   const [first] = objects;
@@ -78,27 +73,6 @@ export function lostGroup(state: GroupState, orphans: readonly ZoneWithPods[], n
   return { ...state, status };
 }
 
-export type Completion = "done" | "blocked" | "going";
-
-/**
- * A group that is ready and has a hold which needs somebody is blocked: its next rollout or scaling is. §18.1: a "ready" or "blocked" counts only if it was recorded of the StatefulSets in their present state: not of a
- * spec before the last apply.
- */
-export function judgeProgress(state: GroupState): Completion {
-  if (!isRecorded(state)) return "going";
-  const isTrue = (type: string): boolean =>
-    state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
-  if (isTrue("Stalled")) return "blocked";
-  if (!isTrue("Ready") || state.isOld) return "going";
-  return holdsOf(state).some(({ phase }) => phase === "Blocked") ? "blocked" : "done";
-}
-
-/** The phase for a person: as it is recorded, unless a group that is ready is blocked all the same. */
-export function phaseOf(state: GroupState): string {
-  if (!isRecorded(state)) return "Unseen";
-  return judgeProgress(state) === "blocked" ? "Blocked" : (state.status?.phase ?? "Unknown");
-}
-
 /** True if the reconciler has seen the latest spec of every zone, and of the RolloutGroup. */
 export function isRecorded({ zones, status, generation }: GroupState): boolean {
   const rows = new Map((status?.zones ?? []).map((row) => [row.name, row]));
@@ -113,14 +87,6 @@ export function notePause(zones: readonly Zone[]): string[] {
   const names = listSome(zones.map(({ name }) => name));
   const resume = `zonewise -n ${first.namespace} resume ${first.group}`;
   return [`${names} ${zones.length > 1 ? "are" : "is"} paused: a new template waits until you resume (${resume})`];
-}
-
-/** The state of the group for a person who waits, in a sentence. */
-export function describeProgress(state: GroupState): string {
-  if (state.status === undefined) return "no reconciler has seen it yet";
-  if (!isRecorded(state)) return "the reconciler has not seen the latest spec yet";
-  const { message = "" } = state.status;
-  return state.isOld ? `before the reconciler stopped: ${message}` : message;
 }
 
 /** What holds the group, as recorded; its rollout first. */

@@ -1,10 +1,11 @@
 /** The data that `zonewise status` shows of a namespace, and whether all is done. Pure. */
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
+import { compareByNeed, type GroupView, type Standing } from "../../reconciler/group-status/view.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
 import type { Unprotected } from "./unprotected.ts";
-import { describeProgress, holdsOf, judgeProgress, type Completion, type GroupState } from "./group-state.ts";
+import { type GroupState, viewOf } from "./group-state.ts";
 
 export interface Overview {
   readonly groups: readonly GroupState[];
@@ -18,9 +19,21 @@ export interface Overview {
   readonly unprotected: readonly Unprotected[];
 }
 
+type Completion = "done" | "blocked" | "going";
+
+/** A group that is ready counts as done while it waits to be scaled. */
+const completionOf = ({ standing, isReady }: Pick<GroupView, "standing" | "isReady">): Completion =>
+  standing === "blocked" ? "blocked" : isReady ? "done" : "going";
+
+const judgeGroup = (state: GroupState): Completion => completionOf(viewOf(state));
+const judgePhased = (phased: Phased): Completion => {
+  const standing = standingOf(phased);
+  return completionOf({ standing, isReady: standing === "done" });
+};
+
 /** The first of these states that applies to any of them: blocked, stopped (nothing ticks), going, unknown, done. */
 export function judgeAll({ groups, phased, unread, ...rest }: Overview): Completion | "stopped" | "unknown" {
-  const all = [...groups.map(judgeProgress), ...phased.map(judgePhased)];
+  const all = [...groups.map(judgeGroup), ...phased.map(judgePhased)];
   // A first tick that is still due is an ordinary wait.
   const noTicks = rest.noTicks.filter(({ reason }) => reason !== "NotYet");
   if (noTicks.length < rest.noTicks.length && all.length > 0) all.push("going");
@@ -32,50 +45,47 @@ export function judgeAll({ groups, phased, unread, ...rest }: Overview): Complet
   );
 }
 
-const NEED: readonly Completion[] = ["blocked", "going", "done"];
-const rankOf = (progress: Completion): number => NEED.indexOf(progress);
-
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-
-/** Since when the group is held; `~`, which sorts after all times, without a hold. */
-const sinceOf = (state: GroupState): string => holdsOf(state)[0]?.since ?? "~";
-
 /** Objects that need a person come first, those that have needed one longest at the top; finished ones come last. */
 export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
+  const needOf = (one: Phased) => ({ standing: standingOf(one), holds: [explainPhased(one)] });
   return {
     ...rest,
-    groups: groups.toSorted(
-      (a, b) => rankOf(judgeProgress(a)) - rankOf(judgeProgress(b)) || compareText(sinceOf(a), sinceOf(b)),
-    ),
-    phased: phased.toSorted((a, b) => rankOf(judgePhased(a)) - rankOf(judgePhased(b))),
+    groups: groups.toSorted((a, b) => compareByNeed(viewOf(a), viewOf(b))),
+    phased: phased.toSorted((a, b) => compareByNeed(needOf(a), needOf(b))),
   };
 }
 
 /** Leaves out finished objects, and counts them. */
 export function leaveOutDone({ groups, phased, ...rest }: Overview): Overview & { readonly done: number } {
-  const own = groups.filter((group) => judgeProgress(group) !== "done");
+  const own = groups.filter((group) => judgeGroup(group) !== "done");
   const other = phased.filter((one) => judgePhased(one) !== "done");
   return { ...rest, groups: own, phased: other, done: groups.length + phased.length - own.length - other.length };
 }
 
 /** `Suspended` counts as done: it needs nothing. */
-export function judgePhased(phased: Phased): Completion {
-  const { phase } = phased.rollout.status;
-  if (!isSeen(phased)) return "going";
+export function standingOf(phased: Phased): Standing {
+  const { status } = phased.rollout;
+  const { phase } = status;
+  if (!isSeen(phased)) return "waiting";
   if (phase === "Stalled" || phase.startsWith("Error")) return "blocked";
-  return phase === "Suspended" || findCondition(phased.rollout.status, "Updated")?.status === "True" ? "done" : "going";
+  if (phase === "Suspended" || findCondition(status, "Updated")?.status === "True") return "done";
+  return WAITS.has(explainPhased(phased).reason) ? "waiting" : "moving";
 }
+
+/** Steps of a PhasedRollout in which no pod is on its way. */
+const WAITS: ReadonlySet<string> = new Set(["Paused", "WaitForInitialDelay", "WaitForChecks", "PrometheusError"]);
 
 /** The fields of a group for `-o json`. */
 export function describeGroup(state: GroupState): object {
   const { namespace, group, status } = state;
+  const view = viewOf(state);
   return {
     kind: "RolloutGroup",
     namespace,
     group,
-    progress: judgeProgress(state),
-    message: describeProgress(state),
-    holds: holdsOf(state).map(({ reason, phase }) => ({ reason, phase })),
+    progress: completionOf(view),
+    message: view.sentence,
+    holds: view.holds.map(({ reason, phase }) => ({ reason, phase })),
     status,
   };
 }

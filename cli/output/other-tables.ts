@@ -2,7 +2,7 @@
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import { firstReleased } from "../../reconciler/phased/target.ts";
 import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phased.ts";
-import { judgePhased } from "../decide/overview.ts";
+import { standingOf } from "../decide/overview.ts";
 import { formatAge, untilOf } from "./age.ts";
 import { TONES } from "./status-tables.ts";
 import type { Display } from "./style.ts";
@@ -28,18 +28,18 @@ export const renderPhased = (phased: readonly Phased[], display: Display, now: n
 
 function describeRow(phased: Phased, now: number): Cell[] {
   const { rollout, target } = phased;
-  const progress = judgePhased(phased);
+  const tone = TONES[standingOf(phased)];
   const { allowed, reason, since, until } = explainPhased(phased);
   const counts = target
     ? [`${firstReleased(target)}/${target.replicas}`, `${target.status.updated}/${target.replicas}`]
     : ["-", "-"];
-  const phase = { text: reason === "Unseen" ? "Unseen" : rollout.status.phase, tone: TONES[progress] };
+  const phase = { text: reason === "Unseen" ? "Unseen" : rollout.status.phase, tone };
   return [
     rollout.name,
     rollout.targetRef,
     phase,
     ...counts,
-    { text: allowed ? "" : reason, tone: TONES[progress] },
+    { text: allowed ? "" : reason, tone },
     formatAge(since, now),
     untilOf(until ?? nextCheckOf(phased), now),
   ];

@@ -162,12 +162,6 @@ const MAX_HOLDS = 20;
 export const shorten = (message: string): string =>
   message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…` : message;
 
-/** The part of a status's sentence that its holds, shown beside it, do not repeat; "" if there is none. */
-export function withoutHolds(message: string, holds: readonly Partial<StoredHold>[]): string {
-  const said = holds.find((hold) => hold.message !== undefined && message.endsWith(hold.message));
-  return said?.message === undefined ? message : message.slice(0, -said.message.length).replace(/: $/, "");
-}
-
 /** The rollout's hold first. A cause that was there before keeps its time. */
 export function describeHolds(input: StatusInput, progress: GroupProgress | undefined): StoredHold[] {
   const { facts, earlier, now } = input;

@@ -10,9 +10,9 @@ import { readPage } from "./pages.ts";
 
 /** The commands of the example, without what they say at their ends. */
 const README = readPage("README.md");
-const LINES = [
-  ...README.matchAll(/^ {4}(?<command>(?:kubectl|npx --no --) .*ingester.*?)(?: +#.*)?$/gm),
-].map(({ groups }) => groups?.["command"] ?? "");
+const LINES = [...README.matchAll(/^ {4}(?<command>(?:kubectl|npx --no --) .*ingester.*?)(?: +#.*)?$/gm)].map(
+  ({ groups }) => groups?.["command"] ?? "",
+);
 
 it("the README's example is what the demonstration proposes at its end", () => {
   assert.ok(NEXT_COMMANDS.every((line) => README.includes(`\n    ${line}\n`)));

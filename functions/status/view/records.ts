@@ -4,6 +4,7 @@ import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Protection } from "../../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { GroupPhase, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import { compareByNeed, type GroupView, viewGroup } from "../../../reconciler/group-status/view.ts";
 import { byName } from "../../../reconciler/model/order.ts";
 import type { NoTick } from "../../../reconciler/report/ticking.ts";
 
@@ -98,27 +99,21 @@ export const isUnread = ({ groups, unread }: PageRecords, focus: string | undefi
 
 export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">): string => `${namespace}/${name}`;
 
-/** The phases in the order of the page: phases that need a person come first. */
+/** The phases in the order of the headline: phases that need a person come first. */
 export const PHASE_ORDER: readonly GroupPhase[] = ["Blocked", "Waiting", "Paused", "RollingOut", "Ready"];
 
-/** A group that is done: its pods are not read. */
-export const isQuiet = ({ status: { phase, holds = [], zones = [] } }: PageGroup): boolean =>
-  phase === "Ready" && holds.length === 0 && zones.every(({ gatesBypassedUntil }) => gatesBypassedUntil === undefined);
+/** The page shows records alone: whether a spec is newer, only its StatefulSet tells. */
+export const viewOf = ({ status }: PageGroup, isOld = false): GroupView => viewGroup({ status, isSeen: true, isOld });
 
-/**
- * Groups that are done come last, the others by phase; within a phase by the time for which they have been held,
- * longest first, then by name.
- */
-export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
-  return groups
-    .map((group) => ({ group, name: `${isQuiet(group) ? 1 : 0}${rankOf(group)} ${sinceOf(group)} ${keyOf(group)}` }))
-    .toSorted(byName)
-    .map(({ group }) => group);
+/** A group that is done: its pods are not read. */
+export function isQuiet(group: PageGroup): boolean {
+  const { standing, zones } = viewOf(group);
+  return standing === "done" && zones.every(({ gatesBypassedUntil }) => gatesBypassedUntil === undefined);
 }
 
-/** An unknown or missing phase ranks first, so that it is not overlooked. */
-const rankOf = ({ status: { phase } }: PageGroup): number =>
-  phase === undefined ? 0 : Math.max(0, PHASE_ORDER.indexOf(phase));
-
-/** Without a hold: `~`, which sorts after all times. */
-const sinceOf = ({ status: { holds = [] } }: PageGroup): string => holds[0]?.since ?? "~";
+/** What needs a person comes first, groups that are done last; then by name. */
+export const sortGroups = (groups: readonly PageGroup[]): PageGroup[] =>
+  groups
+    .map((group) => ({ group, quiet: Number(isQuiet(group)), view: viewOf(group), name: keyOf(group) }))
+    .toSorted((a, b) => a.quiet - b.quiet || compareByNeed(a.view, b.view) || byName(a, b))
+    .map(({ group }) => group);

@@ -3,16 +3,14 @@
  * pods record them. Pure.
  */
 import { h, type ComponentChild } from "preact";
-import { formatTimestamp, parseTimestamp } from "../../../infra/timestamp.ts";
-import { withoutHolds } from "../../../reconciler/group-status/decide-status.ts";
+import { parseTimestamp } from "../../../infra/timestamp.ts";
 import type { GroupProgress, StoredHold, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { describeStep } from "../../../reconciler/group-status/progress.ts";
-import { windowOf } from "../../../reconciler/group-status/zones.ts";
+import { notesOf } from "../../../reconciler/group-status/view.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
-import { findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
 import { nameImages } from "../../../reconciler/model/zone.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { type PageGroup, keyOf, type LiveZone } from "./records.ts";
+import { type PageGroup, keyOf, type LiveZone, viewOf } from "./records.ts";
 import { showRemedy } from "./remedy.ts";
 import { showTime } from "./time.ts";
 
@@ -31,8 +29,8 @@ export const addressOf = ({ namespace, name }: PageGroup): string =>
   `?namespace=${encodeURIComponent(namespace)}&group=${encodeURIComponent(name)}`;
 
 export function showGroup({ group, live, now, isStopped }: GroupSection): ComponentChild {
-  const { message = "", holds = [], zones = [], plan = [], progress } = group.status;
-  const sentence = withoutHolds(message, holds);
+  const { besideHolds: sentence, holds, zones, plan } = viewOf(group);
+  const { progress } = group.status;
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
   return h(
     "section",
@@ -52,31 +50,28 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
 
 /** How many pods are updated, as a bar, and when the rest will be. */
 function showDone(group: PageGroup, { now, isStopped }: Pick<GroupSection, "now" | "isStopped">): ComponentChild {
-  const { zones = [], progress } = group.status;
-  const [all, done] = [sumOf(zones, "replicas"), sumOf(zones, "updated")];
-  const end = progress?.estimatedCompletionTime;
+  const {
+    pods: { all, updated: done },
+    endsAt: end,
+  } = viewOf(group, isStopped);
   if (all === 0 || done >= all) return undefined;
-  const hasEnd = !isStopped && progress?.completionTime === undefined && isInFuture(end, now);
   return h(
     "p",
     { class: "done" },
     h("progress", { max: all, value: done, "aria-label": `Updated pods of ${keyOf(group)}` }),
     h("span", {}, `${done} of ${all} pods updated`),
-    hasEnd && h("span", {}, "done about ", showTime(end, now)),
+    isInFuture(end, now) && h("span", {}, "done about ", showTime(end, now)),
   );
 }
-
-const sumOf = (zones: readonly Partial<ZoneRow>[], what: "replicas" | "updated"): number =>
-  zones.reduce((sum, zone) => sum + (zone[what] ?? 0), 0);
 
 function showTitle(group: PageGroup, id: string): ComponentChild {
   return h("h3", { id }, h("a", { href: addressOf(group), id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
 }
 
 /** A ready group may still wait to be scaled: it then has the colour of waiting groups. */
-export function showPhase({ status }: PageGroup): ComponentChild {
-  const { phase = "Unknown", holds = [] }: { readonly phase?: string; readonly holds?: readonly unknown[] } = status;
-  return showWord(phase, phase === "Ready" && holds.length > 0 ? "waiting" : undefined);
+export function showPhase(group: PageGroup): ComponentChild {
+  const { phase, standing } = viewOf(group);
+  return showWord(phase, phase === "Ready" && standing === "waiting" ? "waiting" : undefined);
 }
 
 const showWord = (phase: string, colour = phase.toLowerCase()): ComponentChild =>
@@ -140,24 +135,9 @@ function showZones(group: PageGroup, { zones, live, now }: ShownZones): Componen
   );
 }
 
-/** Notes on a zone besides its pods, at the time of the view: windows and bypasses end without a tick. */
-function notesOf(zone: Partial<ZoneRow>, now: number): string {
-  const { paused, lastDownscale, gatesBypassedUntil, gatesBypassReason } = zone;
-  const why = gatesBypassReason === undefined ? "" : ` (${gatesBypassReason})`;
-  const closed = findClosedWindow(windowOf(zone), now);
-  const opens =
-    closed?.until === undefined ? "until its annotation is corrected" : `until ${formatTimestamp(closed.until)}`;
-  return [
-    ...(paused ? ["paused"] : []),
-    ...(isInFuture(gatesBypassedUntil, now) ? [`gates bypassed until ${gatesBypassedUntil}${why}`] : []),
-    ...(closed ? [`window closed ${opens}`] : []),
-    ...(lastDownscale === undefined ? [] : [`last downscale ${lastDownscale}`]),
-  ].join(", ");
-}
-
 function showZone(zone: Partial<ZoneRow>, live: LiveZone | undefined, now: number): ComponentChild {
   const { name = "", replicas, updated, ready } = zone;
-  const notes = notesOf(zone, now);
+  const notes = notesOf(zone, now).join(", ");
   const cells = [
     [
       h("span", { class: "mono" }, describeRevisions(zone)),

@@ -3,13 +3,13 @@ import { it } from "node:test";
 import type { GroupState } from "../../../cli/decide/group-state.ts";
 import { judgeAll, leaveOutDone, sortByNeed, type Overview } from "../../../cli/decide/overview.ts";
 
-const GROUPS = { a: "Ready", b: "Reconciling", c: "Ready", d: "Stalled", e: "Reconciling" } as const;
+const GROUPS = { a: "Ready", b: "RollingOut", c: "Ready", d: "Blocked", e: "Waiting" } as const;
 
-const stateOf = ([group, type]: readonly [string, string]): GroupState => ({
+const stateOf = ([group, phase]: readonly [string, string]): GroupState => ({
   namespace: "test",
   group,
   zones: [],
-  status: { observedGeneration: 1, conditions: [{ type, status: "True" }] as never },
+  status: { observedGeneration: 1, phase: phase as "Ready" },
   generation: 1,
 });
 
@@ -22,12 +22,12 @@ const overview: Overview = {
 };
 const namesOf = ({ groups }: Overview): string => groups.map(({ group }) => group).join("");
 
-it("what is blocked comes first, what is done last, by name otherwise", () =>
-  assert.equal(namesOf(sortByNeed(overview)), "dbeac"));
+it("what is blocked comes first, then what waits, what moves, what is done", () =>
+  assert.equal(namesOf(sortByNeed(overview)), "debac"));
 
 it("what is blocked longest comes first", () => {
   const [a, d] = ["a", "d"].map((name, i) => {
-    const state = stateOf([name, "Stalled"]);
+    const state = stateOf([name, "Blocked"]);
     return { ...state, status: { ...state.status, holds: [{ since: `2026-01-0${2 - i}T00:00:00Z` }] as never } };
   });
   assert.equal(namesOf(sortByNeed({ ...overview, groups: [a, d] as GroupState[] })), "da");
@@ -35,7 +35,7 @@ it("what is blocked longest comes first", () => {
 
 it("what is done is left out, and counted", () => {
   const left = leaveOutDone(sortByNeed(overview));
-  assert.deepEqual([namesOf(left), left.done], ["dbe", 2]);
+  assert.deepEqual([namesOf(left), left.done], ["deb", 2]);
 });
 
 it("done is not said before the first tick, nor that nothing ticks", () => {
