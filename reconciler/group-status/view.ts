@@ -1,7 +1,7 @@
 /** What the record of a group means to a person: one view, for the command line and the status page. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { findClosedWindow } from "../model/rollout-window.ts";
-import type { RemainingStep, RolloutGroupStatus, StoredHold, ZoneRow } from "./status.ts";
+import type { GroupProgress, RemainingStep, RolloutGroupStatus, StoredHold, ZoneRow } from "./status.ts";
 import { windowOf } from "./zones.ts";
 
 /** `blocked`: somebody is needed. `waiting`: somebody has asked for the wait, or time ends it. `moving`: it goes on. */
@@ -45,8 +45,8 @@ export function viewGroup(record: GroupRecord): GroupView {
   const sentence = describe(record);
   return {
     standing,
-    isReady: record.isSeen && !isOld && status.phase === "Ready" && standing !== "blocked",
-    phase: !record.isSeen ? "Unseen" : standing === "blocked" ? "Blocked" : (status.phase ?? "Unknown"),
+    isReady: standing === "done" || (standing === "waiting" && isRecent(record) && status.phase === "Ready"),
+    phase: nameOf(record, standing),
     isOld,
     sentence,
     besideHolds: withoutHolds(sentence, holds),
@@ -54,8 +54,18 @@ export function viewGroup(record: GroupRecord): GroupView {
     zones,
     pods: { all: sumOf(zones, "replicas"), updated: sumOf(zones, "updated") },
     plan,
-    endsAt: isOld || progress?.completionTime !== undefined ? undefined : progress?.estimatedCompletionTime,
+    endsAt: isOld ? undefined : endOf(progress),
   };
+}
+
+const isRecent = ({ isSeen, isOld }: GroupRecord): boolean => isSeen && !isOld;
+
+const endOf = (progress: GroupProgress | undefined): string | undefined =>
+  progress?.completionTime === undefined ? progress?.estimatedCompletionTime : undefined;
+
+function nameOf({ status, isSeen }: GroupRecord, standing: Standing): string {
+  if (!isSeen) return "Unseen";
+  return standing === "blocked" ? "Blocked" : (status?.phase ?? "Unknown");
 }
 
 /** §18.1: a "ready" or "blocked" counts only if it was recorded of the zones in their present state. */

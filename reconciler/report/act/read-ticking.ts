@@ -20,8 +20,8 @@ import {
 import { isFields } from "../../../infra/json.ts";
 import { parseTotals, TOTALS } from "../../../infra/metrics/totals.ts";
 import { CLOCK_SKEW_MS, parseTimestamp } from "../../../infra/timestamp.ts";
-import { judgeTicking } from "../judge-ticking.ts";
 import {
+  judgeTicking,
   ORIGINAL,
   type CronJobFacts,
   type Installation,
@@ -50,19 +50,19 @@ export async function readTicking(question: TickingQuestion): Promise<NoTick | u
   const { served, elsewhere = [] } = question;
   const { found, home, unread } = await findLease(question);
   const installation = { ...question.installation, namespace: home };
-  const places = [question.installation.namespace, ...elsewhere];
-  const common = { installation, served, places, jobs: [], pods: [], unread: [], leaseUnread: undefined };
   const now = question.now();
   const lease = found && readLease(found, now);
-  const isTicking = (cronJob: CronJobFacts | undefined): boolean =>
-    lease !== undefined && judgeTicking({ ...common, cronJob, lease, now }) === undefined;
-  if (isTicking(undefined) && isTicking(await readSuspended(question, home))) return undefined;
+  const places = [question.installation.namespace, ...elsewhere];
+  const known = { installation, served, places, lease, now, leaseUnread: undefined, original: undefined };
+  const nothing = { ...known, cronJob: undefined, jobs: [], pods: [], unread: [] };
+  const isTicking = lease !== undefined && judgeTicking(nothing) === undefined;
+  if (isTicking && !(await isSuspended(question, home))) return undefined;
   // The Lease that was not read may be the right one.
-  if (unread.length > 0)
-    return judgeTicking({ ...common, cronJob: undefined, lease: undefined, leaseUnread: unread.join("; "), now });
+  if (!isTicking && unread.length > 0)
+    return judgeTicking({ ...nothing, lease: undefined, leaseUnread: unread.join("; ") });
   const runs = await readRuns({ ...question, installation });
   const traces = lease || runs.cronJob ? undefined : await readTraces(question);
-  return judgeTicking({ ...common, ...runs, ...(traces !== undefined && { traces }), lease, now });
+  return judgeTicking({ ...known, ...runs, traces });
 }
 
 interface Search {
@@ -136,14 +136,12 @@ interface Runs {
   readonly original: boolean | undefined;
 }
 
-/** Undefined if the CronJob is not suspended, or if that is not known: then the Lease decides. */
-async function readSuspended(
-  { cluster, installation, call }: TickingQuestion,
-  namespace: string,
-): Promise<CronJobFacts | undefined> {
-  const found = await cluster.get(cronJobs, { namespace, name: installation.cronJob }, call).catch(() => undefined);
-  return found?.spec?.suspend ? readCronJob(found) : undefined;
-}
+/** False if that is not known: then the Lease decides. */
+const isSuspended = async ({ cluster, installation, call }: TickingQuestion, namespace: string): Promise<boolean> =>
+  await cluster.get(cronJobs, { namespace, name: installation.cronJob }, call).then(
+    ({ spec }) => spec?.suspend === true,
+    () => false,
+  );
 
 async function readRuns(question: TickingQuestion): Promise<Runs> {
   const { cluster, installation, call } = question;
@@ -151,15 +149,13 @@ async function readRuns(question: TickingQuestion): Promise<Runs> {
   const unread: string[] = [];
   const note = (what: string) => noteUnread(unread, what);
   const query = { namespace, labelSelector: `app.kubernetes.io/name=${name}` };
-  const jobPages = cluster.list(jobs, query, call);
-  const podPages = cluster.list(runPods, query, call);
   const [cronJob, allJobs, allPods] = await Promise.all([
     cluster
       .get(cronJobs, { namespace, name }, call)
       .catch(absent)
       .catch(note(`CronJob ${namespace}/${name}`)),
-    collect(jobPages).catch(note(`the Jobs in ${namespace}`)),
-    collect(podPages).catch(note(`the pods in ${namespace}`)),
+    collect(cluster.list(jobs, query, call)).catch(note(`the Jobs in ${namespace}`)),
+    collect(cluster.list(runPods, query, call)).catch(note(`the pods in ${namespace}`)),
   ]);
   return {
     cronJob: cronJob && readCronJob(cronJob),
@@ -213,25 +209,23 @@ const describe = (state: { readonly reason?: string; readonly message?: string }
 /** Characters of a message that others wrote. */
 const MAX_SHOWN = 300;
 
-/**
- * The last error of a log: Kubernetes keeps the log's end as the container's message. For any other text, its last
- * line.
- */
+/** The last error of a log: Kubernetes keeps the log's end as the container's message. Otherwise its last line. */
 function readLastLine(text: string): string {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
-  const entries = lines.map(readEntry);
-  const error =
-    entries.findLast((entry) => entry?.level === "error") ?? entries.findLast((entry) => entry !== undefined);
-  return (error?.text ?? lines.at(-1) ?? "").slice(0, MAX_SHOWN);
+  const entries = lines.map((line): Readonly<Record<string, unknown>> => parseFields(line));
+  const entry = entries.findLast(({ level }) => level === "error") ?? entries.findLast(({ msg }) => msg !== undefined);
+  if (!entry) return (lines.at(-1) ?? "").slice(0, MAX_SHOWN);
+  const { msg, error } = entry;
+  const why = isFields(error) ? error["message"] : error;
+  return (typeof why === "string" ? `${String(msg)}: ${why}` : String(msg)).slice(0, MAX_SHOWN);
 }
 
-function readEntry(line: string): { readonly level: unknown; readonly text: string } | undefined {
+/** Empty for text that is no object in JSON. */
+function parseFields(line: string): Readonly<Record<string, unknown>> {
   try {
-    const { level, msg, error } = JSON.parse(line) as Record<string, unknown>;
-    if (typeof msg !== "string") return undefined;
-    const why = isFields(error) ? error["message"] : error;
-    return { level, text: typeof why === "string" ? `${msg}: ${why}` : msg };
+    const value: unknown = JSON.parse(line);
+    return isFields(value) ? value : {};
   } catch {
-    return undefined;
+    return {};
   }
 }

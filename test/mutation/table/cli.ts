@@ -239,8 +239,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "no text of a Lease stands in a command",
-    file: "reconciler/report/judge-ticking.ts",
-    tests: ["test/reconciler/report/judge-ticking.test.ts"],
+    file: "reconciler/report/ticking.ts",
+    tests: ["test/reconciler/report/ticking.test.ts"],
     find: "!POD_NAME.test(pod)",
     replacement: "!POD_NAME",
   },

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { judgeTicking } from "../../../reconciler/report/judge-ticking.ts";
-import type { TickingFacts } from "../../../reconciler/report/ticking.ts";
+import { judgeTicking, type TickingFacts } from "../../../reconciler/report/ticking.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const ago = (seconds: number): string => new Date(NOW - seconds * 1000).toISOString();
@@ -41,6 +40,8 @@ const factsOf = (traits: Partial<TickingFacts>): TickingFacts => ({
   pods: [],
   unread: [],
   leaseUnread: undefined,
+  places: ["cache"],
+  original: false,
   now: NOW,
   ...traits,
 });
