@@ -5,11 +5,10 @@ import { groupKey } from "../../../reconciler/model/zone.ts";
 import { type Check, type Finding, type Found, isGrouped } from "./check.ts";
 import { INSTALLATION } from "./installation.ts";
 import { KEYS } from "./keys.ts";
-import { MIN_TIMES } from "./min-times.ts";
 import { ROLLOUTS } from "./rollouts.ts";
 import { ZONES } from "./zones.ts";
 
-export const CHECKS: readonly Check[] = [...INSTALLATION, ...BUDGETS, ...ZONES, ...MIN_TIMES, ...KEYS, ...ROLLOUTS];
+export const CHECKS: readonly Check[] = [...INSTALLATION, ...BUDGETS, ...ZONES, ...KEYS, ...ROLLOUTS];
 
 /** Facts of a cluster in which nothing is wrong. */
 const NOTHING: Found = {

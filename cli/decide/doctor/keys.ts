@@ -77,18 +77,16 @@ function findMisses(of: Keyed): Miss[] {
 /** A key that is read as a label and as an annotation, as in older and newer versions of the original. */
 const BOTH = LABELS.minTimeBetweenZonesDownscale;
 
-/** The keys of a StatefulSet that it has as labels, or annotations, and that are read as the other. */
-const findMisplaced =
-  (as: Known["as"]) =>
-  ({ keyed }: Facts): Miss[] =>
-    keyed.flatMap((of) => {
-      const strings = as === "label" ? of.labels : of.annotations;
-      return KNOWN.flatMap((meant) => {
-        const { [meant.key]: value } =
-          of.kind === "statefulset" && meant.as !== as && meant.key !== BOTH ? strings : {};
-        return value === undefined ? [] : [{ of, written: meant.key, value, verb: as, meant }];
-      });
-    });
+/** The keys of StatefulSets that they have as labels, or annotations, and that are read as the other. */
+const findMisplaced = ({ keyed }: Facts): Miss[] =>
+  keyed.flatMap((of) =>
+    KNOWN.flatMap((meant) => {
+      const verb = meant.as === "label" ? "annotate" : "label";
+      const { [meant.key]: value } = verb === "label" ? of.labels : of.annotations;
+      const isMissed = value !== undefined && of.kind === "statefulset" && meant.key !== BOTH;
+      return isMissed ? [{ of, written: meant.key, value, verb, meant }] : [];
+    }),
+  );
 
 const valueOf = ({ of, meant }: Miss): string | undefined =>
   (meant.as === "label" ? of.labels : of.annotations)[meant.key];
@@ -140,7 +138,7 @@ function correctMiss(miss: Miss): string {
 
 const objectOf = ({ of }: Miss): string => `${of.kind}/${of.name}`;
 
-/** A row for mistyped keys of all kinds of objects, and one for each place of a StatefulSet. */
+/** Mistyped keys of all kinds of objects, and keys in the wrong place of a StatefulSet. */
 export const KEYS: readonly Check[] = [
   row({
     check: "mistyped-key",
@@ -151,17 +149,9 @@ export const KEYS: readonly Check[] = [
     fix: correctMiss,
   }),
   row({
-    check: "label-for-annotation",
+    check: "misplaced-key",
     level: "error",
-    when: findMisplaced("label"),
-    object: objectOf,
-    message: describeMisplaced,
-    fix: correct,
-  }),
-  row({
-    check: "annotation-for-label",
-    level: "error",
-    when: findMisplaced("annotate"),
+    when: findMisplaced,
     object: objectOf,
     message: describeMisplaced,
     fix: correct,

@@ -12,7 +12,7 @@ const editGate = ({ gate }: { readonly gate: Gate }): string => edit(gate.ref, "
 const patchGate = ({ ref }: Gate, spec: object): string =>
   kubectl(ref, `patch rolloutgate ${ref.name} --type=merge -p '${JSON.stringify({ spec })}'`);
 
-/** Gates that can be read, with the zones of their group. */
+/** Gates that can be read, with the zones of their group, and a group that may be meant. */
 const readable = ({ gates, groups }: Facts) =>
   gates.filter(isReadable).map((gate) => {
     const { namespace } = gate.ref;
@@ -70,22 +70,6 @@ export const ROLLOUTS: readonly Check[] = [
     message: ({ gate, near }) =>
       `there is no rollout group ${gate.group}${near === undefined ? "" : `; did you mean ${near}?`} (the gate has no effect)`,
     fix: ({ gate, near }) => (near === undefined ? editGate({ gate }) : how("if so", patchGate(gate, { group: near }))),
-  }),
-  row({
-    // A gate between zones is never queried in a group with fewer than two zones that have pods (§1.14).
-    check: "gate-never-asked",
-    level: "warning",
-    when: (facts) =>
-      readable(facts).flatMap(({ gate, zones }) => {
-        const serving = zones?.filter(({ replicas }) => replicas > 0) ?? [];
-        const isOnlyBetween = gate.when.every((point) => point === "BetweenZones");
-        return zones && isOnlyBetween && serving.length <= 1 ? [{ gate, isSingle: zones.length === 1 }] : [];
-      }),
-    object: objectOfGate,
-    message: ({ isSingle }) =>
-      `it is asked between zones, and ${isSingle ? "its group has one zone" : "fewer than two zones of its group have pods"}: nothing waits for it`,
-    fix: ({ gate }) =>
-      how("let it ask before each rollout", patchGate(gate, { when: ["BeforeFirstZone", "BetweenZones"] })),
   }),
   row({
     check: "partition-not-raised",

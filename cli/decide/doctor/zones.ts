@@ -12,9 +12,8 @@ import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { cureLeader, findMeantGroups } from "../../../reconciler/remedies/leader.ts";
-import { type Check, edit, type Facts, isGrouped, label, row, type StoredZone } from "./check.ts";
+import { annotate, type Check, edit, type Facts, isGrouped, label, row, type StoredZone } from "./check.ts";
 import { findMeantKey } from "./keys.ts";
-import { twoMinTimes } from "./min-times.ts";
 
 const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;
 const objectOfSet = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => objectOf(zone);
@@ -68,6 +67,22 @@ const findLost = ({ zones, groups }: Facts): Lost[] =>
 const whereIs = (leader: Zone | undefined): string =>
   !leader ? "not there" : isGrouped(leader) ? `in group ${leader.group}` : "in no group";
 
+const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
+
+/**
+ * Followers without a minimum time in a group whose downscales are remembered: they wait for a time that nobody has said
+ * (`minTimeOver` in reconciler/scaling/min-time.ts).
+ */
+const findUntimed = ({ groups }: Facts) =>
+  [...groups.values()].flatMap((zones) => {
+    const times = zones.flatMap(({ scaling }) => scaling.minTime ?? []);
+    const isRemembered = times.length > 0 || zones.some(({ scaling }) => scaling.judgedByWebhook);
+    if (!isRemembered) return [];
+    return zones
+      .filter((zone) => zone.scaling.minTime === undefined && leaderAmong(zones, zone))
+      .map((zone) => ({ zone, time: times[0] ?? "0s" }));
+  });
+
 interface Empty {
   readonly zone: Zone;
   readonly serving: readonly Zone[];
@@ -88,17 +103,6 @@ function describeServing(serving: readonly Zone[]): string {
     ? `only ${names} has pods, and nothing protects them while it rolls out or is drained`
     : `only ${names} serve, and it counts as healthy while one of them is down`;
 }
-
-/** The zones of a group that have a window or a freeze, and those that have none: each zone has its own. */
-const findHalfWindowed = ({ groups }: Facts) =>
-  [...groups.values()].flatMap((zones) => {
-    const [without, having] = [true, false].map((isWithout) =>
-      zones.filter(({ window }) => (window === undefined) === isWithout),
-    );
-    return without?.[0] && having?.[0] ? [{ zone: without[0], without, having }] : [];
-  });
-
-const namesOf = (zones: readonly Zone[]): string => listSome(zones.map(({ name }) => name));
 
 const closedForever = ({ zone }: StoredZone, now: number) => {
   // A window that cannot be read is among the problems of its zone.
@@ -162,11 +166,7 @@ export const ZONES: readonly Check[] = [
     check: "unreadable",
     level: "error",
     when: (facts) =>
-      grouped(facts).flatMap((set) =>
-        problemsOf(set.zone)
-          .filter((problem) => problem !== twoMinTimes(set.object))
-          .map((problem) => ({ zone: set.zone, problem })),
-      ),
+      grouped(facts).flatMap((set) => problemsOf(set.zone).map((problem) => ({ zone: set.zone, problem }))),
     object: objectOfSet,
     message: ({ problem }) => problem,
     fix: ({ zone }) => edit(zone),
@@ -192,6 +192,15 @@ export const ZONES: readonly Check[] = [
     message: ({ zone, leader }) =>
       `its annotation ${ANNOTATIONS.downscaleLeader} names ${zone.scaling.leader}, which is ${whereIs(leader)}: it is not scaled`,
     fix: ({ zone, own, all }) => cureLeader(zone, { own, all }),
+  }),
+  row({
+    check: "no-min-time",
+    level: "error",
+    when: findUntimed,
+    object: objectOfSet,
+    message: () =>
+      `it follows a leader and has no annotation ${MIN_TIME}: once another zone was scaled down, it is not`,
+    fix: ({ zone, time }) => annotate(zone, `${MIN_TIME}=${time}`),
   }),
   row({
     check: "window-never-opens",
@@ -252,18 +261,5 @@ export const ZONES: readonly Check[] = [
     message: ({ zone, serving }) =>
       `it has 0 replicas, and other zones of group ${zone.group} have pods: ${describeServing(serving)}`,
     fix: ({ zone, serving }) => growZone(zone, Math.max(...serving.map(({ replicas }) => replicas))),
-  }),
-  row({
-    check: "window-on-some-zones",
-    level: "warning",
-    when: findHalfWindowed,
-    object: ({ zone }) => `group/${zone.group}`,
-    message: ({ having, without }) =>
-      `${namesOf(having ?? [])} ${having?.length === 1 ? "has" : "have"} a rollout window or a freeze, and ${namesOf(without)} ${without.length === 1 ? "has" : "have"} none: the rollout does not wait there`,
-    fix: ({ zone, without }) =>
-      how(
-        `give all zones the same annotation ${ANNOTATIONS.rolloutWindow} or ${ANNOTATIONS.rolloutFreezes}`,
-        kubectl(zone, `edit statefulset ${without.map(({ name }) => name).join(" ")}`),
-      ),
   }),
 ];

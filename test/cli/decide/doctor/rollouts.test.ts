@@ -7,7 +7,7 @@ import { ROLLOUTS } from "../../../../cli/decide/doctor/rollouts.ts";
 import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
 import type { Phased } from "../../../../cli/decide/explain-phased.ts";
 import { readTarget } from "../../../../reconciler/phased/target.ts";
-import { group, type ZoneTraits } from "../../../reconciler/builders.ts";
+import { group } from "../../../reconciler/builders.ts";
 import { gateOf } from "../../../reconciler/gates/builders.ts";
 import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../../reconciler/phased/builders.ts";
 
@@ -76,30 +76,5 @@ describe("zonewise doctor", () => {
     assert.deepEqual(summaryOf(examineGates([{ ...gate, checks: [] }], groupsOf())), [
       "error gate-not-valid rolloutgate/gate",
     ]);
-  });
-
-  describe("finds a gate that is never asked", () => {
-    const none: ZoneTraits = { replicas: 0 };
-    for (const [name, when, zones, found] of [
-      ["between zones of one", ["BetweenZones"], [{}], /, and its group has one zone: nothing waits for it$/],
-      ["between two zones", ["BetweenZones"], [{}, {}], undefined],
-      [
-        "between two zones, one of no pods",
-        ["BetweenZones"],
-        [{}, none],
-        /fewer than two zones of its group have pods: nothing waits for it$/,
-      ],
-      ["between three zones, one of no pods", ["BetweenZones"], [{}, none, {}], undefined],
-      ["also before the first of one zone", ["BeforeFirstZone", "BetweenZones"], [{}], undefined],
-      ["after the last of one zone", ["AfterLastZone"], [{}], undefined],
-    ] as const satisfies readonly (readonly [string, readonly string[], readonly ZoneTraits[], RegExp | undefined])[])
-      it(`${name}: ${found ? "it is found" : "nothing"}`, () => {
-        const gate = gateOf({ spec: { when } });
-        const groups = new Map([[`${gate.ref.namespace}/${gate.group}`, group(...zones).zones]]);
-        const [finding, ...more] = examineGates([gate], groups);
-        assert.deepEqual(more, []);
-        assert.equal(finding?.check, found && "gate-never-asked");
-        if (found) assert.match(finding?.message ?? "", found);
-      });
   });
 });
