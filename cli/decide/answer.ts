@@ -10,7 +10,7 @@ import type { RuleContext } from "../../reconciler/remedies/cures.ts";
 import { isKnown, remedyFor, RULES } from "../../reconciler/remedies/rules.ts";
 
 /** The question about a pod that is not ready: may its group go on? */
-export const GO_ON = "let its group go on";
+export const GO_ON = "blocks its group";
 
 export interface Blocker {
   readonly kind: string;

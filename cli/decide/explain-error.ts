@@ -13,7 +13,7 @@ const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
   BadConfiguration: "set KUBECONFIG, or use --kubeconfig and --context",
   Unauthorized: "the API server does not accept these credentials; see who you are: kubectl auth whoami",
   Forbidden: undefined,
-  NotFound: `it was deleted meanwhile, or the server that answered is no API server: run the command again; ${CLUSTER_INFO}`,
+  NotFound: `it was deleted meanwhile, or the server that answered is not an API server: run the command again; ${CLUSTER_INFO}`,
   AlreadyExists: undefined,
   Conflict: "someone else changed it meanwhile: run the command again",
   Expired: "the cluster changes faster than it is read: run the command again",

@@ -47,7 +47,9 @@ export async function gatherTicking(reader: Reader, places?: readonly string[]):
 
 /** One sentence for several namespaces for which the API server did not answer. */
 const nameServed = (one: NoTick): NoTick =>
-  (one.served ?? []).length > 1 ? { ...one, message: `${one.message}; of ${listSome(one.served ?? [])} alike` } : one;
+  (one.served ?? []).length > 1
+    ? { ...one, message: `${one.message}; the same for ${listSome(one.served ?? [])}` }
+    : one;
 
 /**
  * Each call gets the time that the calls before it have left. Uses the monotonic clock: the wall clock jumps to the

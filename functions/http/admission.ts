@@ -235,7 +235,7 @@ interface Review {
 /** The review of a parsed body, or its problem. */
 function readReview(body: unknown): Review | { readonly problem: string } {
   const review = REVIEW.safeParse(body);
-  if (!review.success) return { problem: undecodable("it is no object") };
+  if (!review.success) return { problem: undecodable("it is not an object") };
   const { apiVersion, kind: found, request: sent } = review.data;
   if (found !== "AdmissionReview" || typeof apiVersion !== "string" || !VERSIONS.has(apiVersion))
     return { problem: `Unsupported group version kind: ${name(apiVersion)}, Kind=${name(found)}` };

@@ -27,7 +27,7 @@ export function serveConversion(rim: Pick<Rim, "clock" | "log" | "metrics" | "re
       const body = await readBody(request, signal);
       if ("status" in body) return body;
       const value = answerConversion(body.value);
-      return value ? { value, bytes: body.bytes } : { status: 400, message: "the body is no ConversionReview" };
+      return value ? { value, bytes: body.bytes } : { status: 400, message: "the body is not a ConversionReview" };
     } catch (error) {
       rim.log.warn("the request for a conversion could not be read", { error });
       return { status: 400, message: "the body was cut off, or took too long" };

@@ -175,7 +175,7 @@ function validateGate(request: AdmissionRequest): Answer {
   const known = new Set(findIn(request.operation === "UPDATE" ? request.oldObject : undefined, request));
   const added = problems.filter((problem) => !known.has(problem));
   if (added.length > 0) return { allowed: false, code: 422, reason: "Invalid", message: added.join("; ") };
-  const warnings = problems.map((problem) => `${problem}: it holds as before`);
+  const warnings = problems.map((problem) => `${problem}: it stays in force`);
   return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
 }
 

@@ -105,7 +105,7 @@ const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
     const { dnsNames } = situation;
     if (findMissing(material, dnsNames).length < dnsNames.length) return undefined;
     const action = usableNext(material, situation) ? "switch" : "issue";
-    return say(action, "NoNameHeld", `the certificate holds for none of ${dnsNames.join(", ")}`);
+    return say(action, "NoNameHeld", `the certificate covers none of ${dnsNames.join(", ")}`);
   },
 
   (material, situation) => {

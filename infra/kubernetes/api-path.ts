@@ -19,7 +19,7 @@ export function pathOf(resource: resources.Resource, { namespace, name, subresou
   const below = subresource === undefined ? [] : [subresource];
   // Without a namespace there is no object: a server answers that itself.
   for (const one of [...scope.slice(1).filter((text) => text !== ""), ...object])
-    if (!isPathSegment(one)) throw new RolloutError("Invalid", `"${one}" is no name of an object`);
+    if (!isPathSegment(one)) throw new RolloutError("Invalid", `"${one}" is not a valid object name`);
   return `/${[...root, resource.version, ...scope, resource.plural, ...object, ...below].map(encodeURIComponent).join("/")}`;
 }
 

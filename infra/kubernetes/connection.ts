@@ -112,7 +112,7 @@ function chooseContext(config: KubeConfig, name: string): void {
 function openConnection(config: KubeConfig, impersonate?: Impersonation): Connection {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext() ?? "")} names no cluster`);
-  if (!URL.canParse(cluster.server)) throw new Error(`its server ${JSON.stringify(cluster.server)} is no URL`);
+  if (!URL.canParse(cluster.server)) throw new Error(`its server ${JSON.stringify(cluster.server)} is not a URL`);
   const server = new URL(cluster.server);
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;

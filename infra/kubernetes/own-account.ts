@@ -18,7 +18,7 @@ export const IDLE_SOCKET_MS = 30_000;
 export function loadOwnAccount(env: Readonly<Record<string, string | undefined>>, folder = ACCOUNT_FOLDER) {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = env;
   if (!host)
-    throw new RolloutError("BadConfiguration", "there is no kubeconfig, and this process runs in no pod of a cluster");
+    throw new RolloutError("BadConfiguration", "there is no kubeconfig, and this process does not run in a pod");
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
   const read = (name: string): string => readFileSync(`${folder}/${name}`, "utf8");
   return {

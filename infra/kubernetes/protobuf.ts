@@ -281,7 +281,7 @@ function readNumber({ reader }: Source): number {
 }
 
 function nameTime(seconds: number, { times }: Source): string {
-  if (Math.abs(seconds) > LAST_SECOND) throw new Error("a time is none that a timestamp can name");
+  if (Math.abs(seconds) > LAST_SECOND) throw new Error("a time is out of range");
   const name = formatTimestamp(seconds * 1000);
   times.set(seconds, name);
   return name;

@@ -194,11 +194,11 @@ export function problemOfSelector({ selector }: Fields): string | undefined {
   if (!isFields(selector)) return refuse("no map");
   const { matchLabels } = selector;
   if (matchLabels === undefined) return "invalid value: selector is not found";
-  if (!isFields(matchLabels)) return refuse("matchLabels that are no map");
+  if (!isFields(matchLabels)) return refuse("matchLabels, which is not a map");
   const keys = Object.keys(matchLabels);
   if (keys.length > MAX_LABELS) return refuse(`${keys.length} labels, more than ${MAX_LABELS}`);
   const bad = Object.entries(matchLabels).find(([key, value]) => !isLabel(key, value));
-  return bad && refuse(`${JSON.stringify(bad[0])}: ${JSON.stringify(bad[1])}, which is no label`);
+  return bad && refuse(`${JSON.stringify(bad[0])}: ${JSON.stringify(bad[1])}, which is not a valid label`);
 }
 
 function isLabel(key: string, value: unknown): boolean {

@@ -50,7 +50,7 @@ type Filled =
 export function fillPlaceholders(written: string, values: PlaceholderValues = {}): Filled {
   if (written.length > MAX_LENGTH) return { problem: `the expression is longer than ${MAX_LENGTH} characters` };
   for (const [text, name = ""] of written.matchAll(PLACEHOLDER))
-    if (!Object.hasOwn(values, name)) return { problem: `${text} is no placeholder here: ${listNames(values)}` };
+    if (!Object.hasOwn(values, name)) return { problem: `${text} is not a placeholder here: ${listNames(values)}` };
   let expr = "";
   for (const part of partsOf(written)) {
     const filled = fillPart(part, values);
@@ -111,7 +111,7 @@ function writeValue(value: PlaceholderValue, place: Part["place"], isWord: boole
   if (value.kind === "pods" && place !== "regex") return { problem: "must stand in the quotes after =~ or !~" };
   if (place !== "string" && place !== "regex") return { problem: "must stand in quotes" };
   const expr = value.kind === "pods" ? writePods(value.sets) : writeName(value.name, place === "regex");
-  return expr === undefined ? { problem: "stands for what is no name of an object: it is not filled in" } : { expr };
+  return expr === undefined ? { problem: "does not stand for a valid object name" } : { expr };
 }
 
 const NAME = /^[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,251}[A-Za-z0-9])?$/;

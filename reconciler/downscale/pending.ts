@@ -70,7 +70,7 @@ export function readPending(annotation: string | undefined): PendingDownscales {
 /** What cannot be read of the annotation: entries, each with its problem, or the whole. */
 export function describeUnreadable(annotation: string | undefined): readonly string[] {
   const object = parseObject(annotation);
-  if (!object) return ["all entries (they are no JSON object)"];
+  if (!object) return ["all entries (not a JSON object)"];
   return Object.entries(object).flatMap(([name, value]) => {
     const [first] = PENDING.safeParse(value).error?.issues ?? [];
     return first ? [`the entry of ${name} (${[...first.path, first.message].join(": ")})`] : [];

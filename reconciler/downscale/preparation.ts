@@ -34,7 +34,7 @@ export function readPreparation(object: StatefulSet): Preparation | { readonly p
 
 function problemOfPort(port: string): string | undefined {
   if (port === "") return `the ${ANNOTATIONS.prepareHttpPort} annotation is not set or empty.`;
-  return isPort(port) ? undefined : `the ${ANNOTATIONS.prepareHttpPort} annotation is no port.`;
+  return isPort(port) ? undefined : `the ${ANNOTATIONS.prepareHttpPort} annotation is not a port.`;
 }
 
 function problemOfPath(path: string): string | undefined {

@@ -138,7 +138,7 @@ function parseTimes({ cron, duration, timeZone }: WrittenWindow): Window | Probl
   if (!("problem" in window)) return checkDuration(window, duration);
   return "problem" in parseWindow({ ...spec, timeZone: "UTC" })
     ? refuse(WINDOW, cron, explain(cron, window.problem))
-    : refuse(TIME_ZONE, timeZone, "it is no time zone of the IANA database, such as Europe/Berlin");
+    : refuse(TIME_ZONE, timeZone, "it is not an IANA time zone, such as Europe/Berlin");
 }
 
 /** Undefined without a duration, NaN for a value that is none. */
@@ -180,7 +180,7 @@ function parseFreezes(text: string): readonly Freeze[] | Problem {
 function parseFreeze(text: string): Freeze | string {
   const [from, to, ...rest] = text.split("/").map(parseTimestamp);
   if (from === undefined || to === undefined || rest.length > 0)
-    return `"${text}" is no interval such as 2026-12-20T00:00:00Z/2027-01-04T00:00:00Z`;
+    return `"${text}" is not an interval such as 2026-12-20T00:00:00Z/2027-01-04T00:00:00Z`;
   return from < to ? { from, to } : `"${text}" ends before it begins`;
 }
 

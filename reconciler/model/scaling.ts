@@ -182,11 +182,11 @@ function findBadTimes({ minTime, delay, prepareUrl }: Scaling): string[] {
   const least = minTime === undefined ? 0 : (parseGoDuration(minTime) ?? -1);
   if (least < 0)
     bad.push(
-      `${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", no duration such as 12h: downscales that depend on it are refused`,
+      `${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", not a duration such as 12h: downscales that depend on it are refused`,
     );
   if (delay !== "" && prepareUrl !== "" && parsePrometheusDuration(delay) === undefined)
     bad.push(
-      `annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m: the zone is not scaled`,
+      `annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", not a duration such as 1h30m: the zone is not scaled`,
     );
   return bad;
 }

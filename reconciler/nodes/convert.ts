@@ -40,7 +40,8 @@ function versionOf(apiVersion: unknown): Version | undefined {
 export function convertShadow(object: unknown, to: Version): Fields {
   const fields = fieldsOf(object);
   const from = versionOf(fields["apiVersion"]);
-  if (!from) throw new Error(`apiVersion ${JSON.stringify(fields["apiVersion"])} is no version of BottlerocketShadow`);
+  if (!from)
+    throw new Error(`apiVersion ${JSON.stringify(fields["apiVersion"])} is not a version of BottlerocketShadow`);
   if (from === to) return fields;
   const { stash, metadata } = takeStash(fieldsOf(fields["metadata"]));
   const spec = fieldsOf(fields["spec"]);
@@ -127,7 +128,7 @@ const conversionReview = z.looseObject({
   request: z.looseObject({ uid: z.string(), desiredAPIVersion: z.string(), objects: z.array(z.unknown()) }),
 });
 
-/** The review that is answered; undefined if the body is no ConversionReview. */
+/** The review that is answered; undefined if the body is not a ConversionReview. */
 export function answerConversion(body: unknown): object | undefined {
   const review = conversionReview.safeParse(body);
   if (!review.success) return undefined;

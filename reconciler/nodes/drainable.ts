@@ -101,7 +101,7 @@ export function whyOneByOne(facts: DrainFacts): string | undefined {
   for (const pod of bound)
     for (const budget of budgetNames(pod, facts)) {
       const first = under.get(budget);
-      if (first) return `${nameOf(pod)} would wait for ${nameOf(first)}, which stands under ${budget} as well`;
+      if (first) return `${nameOf(pod)} would wait for ${nameOf(first)}: both have ${budget}`;
       under.set(budget, pod);
     }
   return undefined;

@@ -76,9 +76,9 @@ function draftFreeze(policy: Policy, frozen: NodePlan["status"]["frozen"]): Draf
   const before = policy.status.frozen;
   if (frozen && !before)
     return [
-      warning(ref, "Frozen", `no update starts any more: ${frozen.message}; spec.unfreeze: ${frozen.id} clears it`),
+      warning(ref, "Frozen", `no further update starts: ${frozen.message}; spec.unfreeze: ${frozen.id} clears it`),
     ];
-  return before && !frozen ? [normal(ref, "Unfrozen", `${before.id} was cleared: updates go on`)] : [];
+  return before && !frozen ? [normal(ref, "Unfrozen", `${before.id} was cleared: updates continue`)] : [];
 }
 
 function draftStep({ entry, node, step }: ActiveStep): Draft[] {

@@ -25,7 +25,7 @@ export function readDelay(zone: Zone): Delay | Hold | undefined {
   if (delay === "" || prepareUrl === "") return undefined;
   const ms = parsePrometheusDuration(delay);
   if (ms === undefined)
-    return invalid(zone, `its annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m`);
+    return invalid(zone, `its annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", not a duration such as 1h30m`);
   if (ms === 0) return undefined;
   const url = readUrl(prepareUrl);
   // The message does not repeat the URL: it may contain a password.

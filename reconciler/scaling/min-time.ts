@@ -41,7 +41,7 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
   if (minTime === undefined) return unknown(`it has no annotation ${LABELS.minTimeBetweenZonesDownscale}`);
   const ms = parseGoDuration(minTime);
   if (ms === undefined || ms < 0)
-    return unknown(`its ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
+    return unknown(`its ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is not a duration`);
   if (snapshot.now - last.at > ms) return undefined;
   const message = `${zone.name} waits: ${last.zone.name} was downscaled ${describeWait(last.at, ms, snapshot.now)}`;
   const dedupKey = `${zone.name} after ${last.zone.name} since ${formatTimestamp(last.at)}`;
@@ -65,7 +65,7 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale
       if (text === undefined) continue;
       const at = parseTimestamp(text);
       if (at === undefined) {
-        const message = `${zone.name} is not scaled down: the ${where} of ${other.name} is "${text}", which is no timestamp`;
+        const message = `${zone.name} is not scaled down: the ${where} of ${other.name} is "${text}", which is not a timestamp`;
         return hold("MinTimeUnknown", message, [zone, other]);
       }
       if (at > (newest?.at ?? -Infinity)) newest = { zone: other, at };

@@ -52,7 +52,7 @@ function readFlags(args: readonly string[]) {
 function readChoices({ image, json, timeout, ...flags }: ReturnType<typeof readFlags>): Choices {
   const timeoutMs = parseGoDuration(timeout) ?? 0;
   if (timeoutMs <= 0 || timeoutMs > MAX_MS)
-    throw usageError(`--timeout ${timeout} is no duration up to 30m, such as 10m`);
+    throw usageError(`--timeout ${timeout} is not a duration up to 30m, e.g. 10m`);
   const nodeSelector = flags["node-selector"].map((pair) => {
     const [label = "", value] = pair.split("=", 2);
     if (label === "" || value === undefined) throw usageError(`--node-selector ${pair} is not label=value`);

@@ -41,12 +41,12 @@ describe("the pods that are prepared", () => {
     [
       "not at a port that is none",
       { annotations: { [`${HTTP}-port`]: "http" } },
-      `the ${HTTP}-port annotation is no port.`,
+      `the ${HTTP}-port annotation is not a port.`,
     ],
     [
       "not at another host, by way of the port",
       { annotations: { [`${HTTP}-port`]: "x@elsewhere.example:80" } },
-      `the ${HTTP}-port annotation is no port.`,
+      `the ${HTTP}-port annotation is not a port.`,
     ],
   ];
   for (const [name, traits, why] of CASES)

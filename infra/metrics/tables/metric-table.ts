@@ -168,7 +168,7 @@ export const METRICS = {
   windowOpens: {
     name: "zonewise_rollout_window_opens_timestamp_seconds",
     type: "gauge",
-    help: "Unix time at which the rollout window of a zone opens, while it is closed; none if it does not open any more.",
+    help: "Unix time at which the rollout window of a zone opens, while it is closed; absent if it never opens again.",
     labels: [...GROUP, "zone"],
     foreign: true,
   },

@@ -52,7 +52,7 @@ function describeRelease(
     return {
       type: "Warning",
       reason: "Frozen",
-      message: `StatefulSet ${target} keeps its partition: nobody rolls it out any more`,
+      message: `StatefulSet ${target} keeps its partition, and nothing rolls it out now`,
     };
   const released = pods === 0 ? "" : `; ${pods} pods are released without checks`;
   return {

@@ -43,12 +43,12 @@ export function createReferences(cluster: Cluster): References {
       const { group, kind, name, apiVersion } = mirror;
       const problem = describeBadName(mirror);
       if (problem !== undefined) throw new RolloutError("Invalid", problem);
-      if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is no API version`);
+      if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is not an API version`);
       const wanted = { group, kind };
       try {
         const resources = await discover(wanted);
         if (resources.length === 0)
-          throw new RolloutError("NotFound", `the API server knows no kind ${kind} in group "${group}"`);
+          throw new RolloutError("NotFound", `the API server has no kind ${kind} in group "${group}"`);
         return await tryEach(namespace, name, resources);
       } catch (error) {
         known.delete(keyOf(wanted));

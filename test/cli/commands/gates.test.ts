@@ -52,7 +52,7 @@ it("a gate that has failed stalls its group: status ends with 1, and kubectl wai
   const scene = await setScene(t, { failureThreshold: 2 });
   const { code, out } = await scene.run("status ingester --watch --timeout 1m");
   assert.equal(code, 1, out);
-  assert.match(out, /^ingester Blocked: .*; ingester-zone-b is held by gate gate: check "errors" has failed/);
+  assert.match(out, /^ingester Blocked: .*; ingester-zone-b is stopped by gate gate: check "errors" has failed/);
   const once = await scene.run("status ingester");
   assert.equal(once.code, 1, once.out);
   assert.match(once.out, /^GateFailed /m);

@@ -382,6 +382,6 @@ it("without a kubeconfig, a sentence says so", async (t) => {
   assert.deepEqual(await run("status"), {
     code: 2,
     out: "",
-    err: "error: there is no kubeconfig, and this process runs in no pod of a cluster\n       set KUBECONFIG, or use --kubeconfig and --context\n",
+    err: "error: there is no kubeconfig, and this process does not run in a pod\n       set KUBECONFIG, or use --kubeconfig and --context\n",
   });
 });

@@ -169,7 +169,7 @@ it("a pod that is not ready is said to keep the other zones' pods from being evi
   const world = withBudget([{}, { pods: { 1: { ready: false, broken: "ImagePullBackOff" } } }, {}], {});
   const [, ill = assert.fail()] = world.zones[1]?.pods ?? [];
   const answer = explainPod(ill, stateOf(world), world).at(-1);
-  assert.equal(answer?.question, "let its group go on");
+  assert.equal(answer?.question, "blocks its group");
   assert.match(answer?.message ?? "", /^ingester-zone-b-1 \(ImagePullBackOff i\) keeps group ingester waiting; /);
   assert.match(answer?.message ?? "", /; no pod of ingester-zone-a, ingester-zone-c may be evicted$/);
   assert.match(answer?.remedy ?? "", /^delete the pod; .*\n.* delete pod ingester-zone-b-1\n/);

@@ -52,7 +52,7 @@ describe("an API server that does not answer", () => {
     assert.deepEqual(listed, ["rolloutgroups", "statefulsets", "cronjobs"]);
     assert.equal(found.length, 1);
     assert.equal(found[0]?.served?.length, GROUPS.length);
-    assert.match(found[0]?.message ?? "", /no answer; of cell-0, cell-1, .* alike$/);
+    assert.match(found[0]?.message ?? "", /no answer; the same for cell-0, cell-1, .*$/);
     assert.ok(seen.now <= 5100, `${seen.now} ms`);
   });
 

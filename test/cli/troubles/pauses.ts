@@ -45,7 +45,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     trouble: "a CronJob whose Jobs fail",
     make: (at) => {
       at.runs = false;
-      const message = `{"level":"error","msg":"RECONCILE_INTERVAL is no duration"}\n`;
+      const message = `{"level":"error","msg":"RECONCILE_INTERVAL is not a duration"}\n`;
       createRun(at, {
         job: { conditions: [{ type: "Failed", status: "True", reason: "PodFailurePolicy", message: "failed" }] },
         pod: {
@@ -57,9 +57,9 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     seenAfter: 210,
     says: {
       status:
-        /the reconciler has not run since .*Job zonewise-reconciler-1 has failed: exit code 2, RECONCILE_INTERVAL is no duration/,
-      doctor: /the reconciler has not run since .*exit code 2, RECONCILE_INTERVAL is no duration/,
-      page: /RECONCILE_INTERVAL is no duration/,
+        /the reconciler has not run since .*Job zonewise-reconciler-1 has failed: exit code 2, RECONCILE_INTERVAL is not a duration/,
+      doctor: /the reconciler has not run since .*exit code 2, RECONCILE_INTERVAL is not a duration/,
+      page: /RECONCILE_INTERVAL is not a duration/,
     },
     cure: {
       by: "doctor",

@@ -81,8 +81,8 @@ describe("a refused request", () => {
       400,
       /^Request could not be decoded: it is not UTF-8\n$/,
     ],
-    ["a list", "[]", {}, 400, /^Request could not be decoded: it is no object\n$/],
-    ["null", "null", {}, 400, /^Request could not be decoded: it is no object\n$/],
+    ["a list", "[]", {}, 400, /^Request could not be decoded: it is not an object\n$/],
+    ["null", "null", {}, 400, /^Request could not be decoded: it is not an object\n$/],
     ["another kind", `{"kind":"Pod","apiVersion":"v1"}`, {}, 400, /^Unsupported group version kind: v1, Kind=Pod\n$/],
     [
       "another version",

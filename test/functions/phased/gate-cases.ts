@@ -69,12 +69,12 @@ export const GATE_CASES: readonly GateCase[] = [
   {
     name: "a name that ends the string that it stands in",
     spec: NAMELESS,
-    refused: /\$\(group\) stands for what is no name of an object/,
+    refused: /\$\(group\) does not stand for a valid object name/,
   },
   {
     name: "a zone after the last one",
     spec: asking('up{zone="$(zone)"}', { when: ["BetweenZones", "AfterLastZone"] }),
-    refused: /\$\(zone\) is no placeholder here/,
+    refused: /\$\(zone\) is not a placeholder here/,
   },
   {
     name: "a comparison with no pods",
@@ -85,7 +85,7 @@ export const GATE_CASES: readonly GateCase[] = [
     name: "an invalid gate that observes from now on",
     isUpdate: true,
     spec: { ...UNFILLED, mode: "Observe" },
-    warned: /\$\(other_pods\) must stand .*it holds as before/,
+    warned: /\$\(other_pods\) must stand .*it stays in force/,
   },
   {
     name: "an invalid gate with another fault",

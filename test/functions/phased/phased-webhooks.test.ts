@@ -86,7 +86,7 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
     [
       "a placeholder that there is none of, in the query",
       { query: { expr: 'up{a="$(zone)"}' } },
-      /spec\.check\.query\.expr: \$\(zone\) is no placeholder here: those are \$\(namespace\), \$\(statefulset\)/,
+      /spec\.check\.query\.expr: \$\(zone\) is not a placeholder here: those are \$\(namespace\), \$\(statefulset\)/,
     ],
     [
       "a placeholder where none can stand, in the baseline",
@@ -174,7 +174,11 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout about gates (§14.12)", () =
   });
 
   for (const [name, traits, why] of [
-    ["a placeholder that there is none of", asking('up{a="$(pods)"}'), /\$\(pods\) is no placeholder here: those are/],
+    [
+      "a placeholder that there is none of",
+      asking('up{a="$(pods)"}'),
+      /\$\(pods\) is not a placeholder here: those are/,
+    ],
     ["a spec that cannot be read", { spec: { when: ["Never"] } }, /^spec: it cannot be read/],
     [
       "a URL that cannot be asked",

@@ -92,15 +92,15 @@ describe("an invalid budget", () => {
     [object({ selector: null }), "invalid value: selector is not valid, got no map"],
     [
       object({ selector: { matchLabels: [] } }),
-      "invalid value: selector is not valid, got matchLabels that are no map",
+      "invalid value: selector is not valid, got matchLabels, which is not a map",
     ],
     [
       object({ selector: { matchLabels: { a: 1 } } }),
-      'invalid value: selector is not valid, got "a": 1, which is no label',
+      'invalid value: selector is not valid, got "a": 1, which is not a valid label',
     ],
     [
       object({ selector: { matchLabels: { a: "b,c=d" } } }),
-      'invalid value: selector is not valid, got "a": "b,c=d", which is no label',
+      'invalid value: selector is not valid, got "a": "b,c=d", which is not a valid label',
     ],
     [object({ crossZoneEvictionDelay: 5 }), "failed to extract value from config field crossZoneEvictionDelay"],
     [

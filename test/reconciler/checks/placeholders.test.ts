@@ -44,9 +44,9 @@ describe("placeholders", () => {
 
   const quotes = "must stand in quotes";
   for (const [expr, problem] of [
-    [`up{a="$(zones)"}`, /^\$\(zones\) is no placeholder here: those are \$\(group\), \$\(zone\), /],
-    [`up{a="$(toString)"}`, /^\$\(toString\) is no placeholder/],
-    [`up{a="$()"}`, /^\$\(\) is no placeholder/],
+    [`up{a="$(zones)"}`, /^\$\(zones\) is not a placeholder here: those are \$\(group\), \$\(zone\), /],
+    [`up{a="$(toString)"}`, /^\$\(toString\) is not a placeholder/],
+    [`up{a="$()"}`, /^\$\(\) is not a placeholder/],
     [`up{a=$(zone)}`, `$(zone) ${quotes}`],
     [`$(zone)`, `$(zone) ${quotes}`],
     [`up{$(zone)="a"}`, `$(zone) ${quotes}`],
@@ -59,7 +59,7 @@ describe("placeholders", () => {
     ["rate(x[5$(range)])", /^\$\(range\) must stand where a duration does/],
     ["rate(x[$(range)m])", /^\$\(range\) must stand where a duration does/],
     ["rate(x[1.$(range)])", /^\$\(range\) must stand where a duration does/],
-    [`up{a="$("}) $(zone)`, /^\$\("}\) is no placeholder/],
+    [`up{a="$("}) $(zone)`, /^\$\("}\) is not a placeholder/],
     ["a".repeat(4097), "the expression is longer than 4096 characters"],
   ] as const)
     it(`refuse ${JSON.stringify(expr.slice(0, 60))}`, () => {
@@ -69,7 +69,7 @@ describe("placeholders", () => {
     });
 
   it("have no value where an object gives none", () =>
-    assert.equal(fillPlaceholders(`up{a="$(zone)"}`).problem, "$(zone) is no placeholder here: there is none"));
+    assert.equal(fillPlaceholders(`up{a="$(zone)"}`).problem, "$(zone) is not a placeholder here: there is none"));
 
   it("are bounded with the pods that they stand for", () => {
     const ordinals = Array.from({ length: 1000 }, (_, i) => i);

@@ -58,7 +58,7 @@ describe("what the placeholders of a gate stand for", () => {
 
   for (const [when, error] of [
     ["BetweenZones", undefined],
-    ["AfterLastZone", "$(zone) is no placeholder here"],
+    ["AfterLastZone", "$(zone) is not a placeholder here"],
   ] as const)
     it(`an expression with $(zone) is ${error === undefined ? "valid" : "not valid"} for ${when}`, () => {
       const found = fillPlaceholders(`up{a="$(zone)"}`, sampleValues(gateOf({ spec: { when: [when] } }))).problem;

@@ -53,7 +53,7 @@ describe("settings that do not do what their author expects are pointed out, wit
       "a delay that is none",
       {},
       { ...MIRROR, ...URL, [DELAY]: "1 hour" },
-      [`${DELAY} is "1 hour", no duration such as 1h30m`],
+      [`${DELAY} is "1 hour", not a duration such as 1h30m`],
     ],
     [
       "a name to mirror without a kind",
@@ -74,7 +74,7 @@ describe("settings that do not do what their author expects are pointed out, wit
       "a minimum time that is none",
       { [`${G}/min-time-between-zones-downscale`]: "1d" },
       {},
-      ['-downscale is "1d", no duration such as 12h'],
+      ['-downscale is "1d", not a duration such as 12h'],
     ],
     ["a negative one", { [`${G}/min-time-between-zones-downscale`]: "-1h" }, {}, ['-downscale is "-1h"']],
     [

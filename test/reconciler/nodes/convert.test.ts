@@ -208,7 +208,7 @@ describe("a ConversionReview", () => {
       "an object without a version",
       `${GROUP}/v2`,
       [{ kind: "BottlerocketShadow" }],
-      `the objects could not be converted to ${GROUP}/v2: apiVersion undefined is no version of BottlerocketShadow`,
+      `the objects could not be converted to ${GROUP}/v2: apiVersion undefined is not a version of BottlerocketShadow`,
     ],
   ] as const)
     it(`fails as a whole for ${title}`, () => {

@@ -176,7 +176,7 @@ describe("pods of one node that may not all be away at once", () => {
     [
       "two under a core budget may not",
       under([db("a"), db("b")], 1),
-      /^shop\/b would wait for shop\/a, which stands under PodDisruptionBudget shop\/db/,
+      /^shop\/b would wait for shop\/a: both have PodDisruptionBudget shop\/db/,
     ],
     [
       "one that is not ready counts",

@@ -49,7 +49,7 @@ describe("what the placeholders of a PhasedRollout stand for", () => {
   it("no other placeholder is there, such as those of gates", () =>
     assert.match(
       fillPlaceholders('up{a="$(zone)"}', SAMPLE_VALUES).problem ?? "",
-      /^\$\(zone\) is no placeholder here: /,
+      /^\$\(zone\) is not a placeholder here: /,
     ));
 });
 

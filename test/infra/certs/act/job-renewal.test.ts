@@ -122,7 +122,7 @@ describe("renewing a certificate", () => {
     assert.equal(stage.time.now(), from, "it waits for nothing");
     assert.match(
       lines[0] ?? "",
-      /"action":"issue","reason":"NoNameHeld","message":"the certificate holds for none of rollout-operator.default.svc"/,
+      /"action":"issue","reason":"NoNameHeld","message":"the certificate covers none of rollout-operator.default.svc"/,
     );
     assert.equal(new X509Certificate(text("cert")).checkHost(on.SERVICE), on.SERVICE);
     for (const bundle of bundles()) assert.ok(on.accepts(bundle, first) && on.accepts(bundle, text("cert")));

@@ -119,7 +119,7 @@ describe("concluding pending downscales", () => {
     const on = await set(t);
     on.note([] as never);
     await on.conclude();
-    assert.match(on.events[0]?.message ?? "", /dropped: all entries \(they are no JSON object\);/);
+    assert.match(on.events[0]?.message ?? "", /dropped: all entries \(not a JSON object\);/);
     assert.deepEqual([on.leaseMetadata()?.labels ?? {}, await on.conclude()], [{}, []]);
   });
 

@@ -69,7 +69,7 @@ onCluster("a placeholder that does not exist makes the gate invalid, and nothing
   assert.equal(valid?.reason, "ExpressionInvalid");
   assert.match(
     valid.message,
-    /^check errors: query\.expr: \$\(zones\) is no placeholder here: those are \$\(namespace\), \$\(group\), \$\(zone\)/,
+    /^check errors: query\.expr: \$\(zones\) is not a placeholder here: those are \$\(namespace\), \$\(group\), \$\(zone\)/,
   );
   deploy(stage, "x:2");
   const { outcomes } = await gates.tick(cluster, 40);

@@ -84,7 +84,7 @@ for (const [name, answer, reason, message] of [
     "GateUnreachable",
     /NotEvaluated: many-to-many matching \(422\)/,
   ],
-  ["a check has failed for good", 1, "GateFailed", /is held by gate gate.*has failed 2 times in a row.*retry-gate/],
+  ["a check has failed for good", 1, "GateFailed", /is stopped by gate gate.*has failed 2 times in a row.*retry-gate/],
 ] as const)
   onCluster(`gates say why they hold when ${name}`, async (gates) => {
     const { stage, prometheus, cluster } = gates;
