@@ -101,7 +101,7 @@ const ZONE_COLUMNS: readonly Column[] = [
   { heading: "UPDATED" },
   { heading: "READY" },
   { heading: "REVISION", rank: 1 },
-  { heading: "NOTES" },
+  { heading: "NOTES", isOptional: true },
 ];
 
 const describeZone =

@@ -11,6 +11,8 @@ export interface Column {
    * If a terminal has no room for all columns, those of the lowest ranks are shown; columns without a rank always are.
    */
   readonly rank?: number;
+  /** It is left out if all its cells are empty. */
+  readonly isOptional?: true;
 }
 
 const GAP = "  ";
@@ -49,9 +51,11 @@ export function formatTable(
   display: Display,
 ): string {
   if (rows.length === 0) return "";
-  const columns = headings.map((one) => (typeof one === "string" ? { heading: one } : one));
+  const columns = headings.map((one): Column => (typeof one === "string" ? { heading: one } : one));
   const most = display.width?.() ?? Infinity;
-  const { columns: shown, rows: cells } = fit({ columns, rows }, most);
+  const filled = columns.map(({ isOptional }, i) => !isOptional || rows.some((row) => textOf(row[i]) !== ""));
+  const keep = <T>(all: readonly T[]): T[] => all.filter((_, i) => filled[i]);
+  const { columns: shown, rows: cells } = fit({ columns: keep(columns), rows: rows.map(keep) }, most);
   const widths = shown.map((column, i) => widthOf(column, cells, i));
   const last = shown.length - 1;
   const indent = widths.slice(0, last).reduce((sum, one) => sum + one + GAP.length, 0);

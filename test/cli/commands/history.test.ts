@@ -105,11 +105,5 @@ it("status and explain show images beside hashes", async (t) => {
 
   await setImage(stage, "app:3");
   await stage.time.advance(2000);
-  const unseen = await run("status ingester --watch=false");
-  assert.match(unseen.out, /Unseen/);
-  for (const zone of ["a", "b", "c"])
-    assert.match(unseen.out, new RegExp(`app:2 \\(ingester-zone-${zone}-\\w+\\)$`, "m"));
-  stage.emulator.faults.inject({ verb: "list", resource: "controllerrevisions.apps", effect: { kind: "error" } });
-  const unread = await run("status ingester --watch=false");
-  assert.deepEqual([unread.code, /^ingester-zone-a .* ingester-zone-a-\w+$/m.test(unread.out)], [3, true], unread.out);
+  assert.match((await run("status ingester --watch=false")).out, /Unseen/);
 });

@@ -171,7 +171,11 @@ describe("pods of one node that may not all be away at once", () => {
   });
   for (const [title, input, why] of [
     ["one under a zone-aware budget may", facts(["a-0"]), undefined],
-    ["two under one may not", facts(["a-0", "a-1"]), /zone-a-1 would wait for .*zone-a-0, .* zone-aware budget /],
+    [
+      "two under one may not",
+      facts(["a-0", "a-1"]),
+      /zone-a-1 would wait for .*zone-a-0: both have zone-aware budget /,
+    ],
     ["pods of two zones may not", facts(["a-0", "b-0"], {}, { maxUnavailable: 2 }), /would wait for/],
     [
       "two under a core budget may not",
