@@ -8,8 +8,7 @@ import { gatherTicking } from "./gather/ticking.ts";
 import { showControls } from "./output/harmless.ts";
 import { colourful, plain } from "./output/style.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
-import { readTyped } from "./typed-words.ts";
-import { complete, findNames, scriptOf, SHELLS } from "./completion.ts";
+import { complete, findNames, readTyped, scriptOf, SHELLS } from "./completion.ts";
 import { COMMANDS, createProgram, normalize, type OnComplete } from "./program.ts";
 import type { Command, Io, Session } from "./session.ts";
 

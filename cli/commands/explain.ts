@@ -27,7 +27,7 @@ import { withOrphans } from "../decide/group-state.ts";
 import { denyUnbudgeted, findUnbudgeted } from "../decide/unbudgeted.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
-import { askEviction } from "../gather/ask-eviction.ts";
+import { askEviction } from "../gather/guard.ts";
 import { findGroup, gatherGroupStates } from "../gather/groups.ts";
 import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { findOrphanedZone } from "../gather/orphans.ts";

@@ -3,7 +3,7 @@ import { hasCode, isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
 import { describeAll, describeGroup, judgeAll, leaveOutDone, sortByNeed, type Overview } from "../decide/overview.ts";
 import { type GroupState, lostGroup, viewOf, withOrphans } from "../decide/group-state.ts";
-import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
+import { addUnprotected, type Unprotected } from "../decide/overview.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroupStates, gatherLostGroups } from "../gather/groups.ts";

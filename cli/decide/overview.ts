@@ -4,7 +4,6 @@ import { compareByNeed, type GroupView, type Standing } from "../../reconciler/g
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
-import type { Unprotected } from "./unprotected.ts";
 import { type GroupState, viewOf } from "./group-state.ts";
 
 export interface Overview {
@@ -109,4 +108,22 @@ function describePolicy(policy: Policy | InvalidPolicy): object {
 
 export function describeAll({ groups, phased, policies }: Overview): object[] {
   return [...groups.map(describeGroup), ...phased.map(describePhased), ...policies.map(describePolicy)];
+}
+
+/** A namespace in which no webhook asks the budgets, or it refuses every eviction; for one reason. */
+export interface Unprotected {
+  readonly namespace: string;
+  /** Of the namespace; none if it has none. */
+  readonly budgets: readonly string[];
+  readonly reason: string;
+  readonly message: string;
+  /** It was not seen, but is recorded of these budgets. */
+  readonly isRecorded?: true;
+}
+
+/** The value with the field `unprotected` in each object of such a namespace. */
+export function addUnprotected(value: object, unprotected: readonly Unprotected[]): object {
+  if (Array.isArray(value)) return value.map((one: object) => addUnprotected(one, unprotected));
+  const own = unprotected.filter((one) => "namespace" in value && value.namespace === one.namespace);
+  return own.length > 0 ? { ...value, unprotected: own } : value;
 }

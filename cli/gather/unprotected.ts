@@ -7,7 +7,7 @@ import { collect } from "../../infra/kubernetes/collect.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../infra/kubernetes/custom-resources.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { readConditions } from "../../reconciler/gates/record.ts";
-import type { Unprotected } from "../decide/unprotected.ts";
+import type { Unprotected } from "../decide/overview.ts";
 import type { Session } from "../session.ts";
 import { type createGuards, isRefusing } from "./guard.ts";
 

@@ -4,7 +4,7 @@ import { isFields } from "../../infra/json.ts";
 import { isCommand } from "../../reconciler/model/remedy.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { listSome } from "../../infra/cut.ts";
-import type { Unprotected } from "../decide/unprotected.ts";
+import type { Unprotected } from "../decide/overview.ts";
 import type { Io, Session } from "../session.ts";
 import { wrapWords } from "./table.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { compareVersions } from "../../../cli/decide/versions.ts";
+import { compareVersions } from "../../../cli/commands/version.ts";
 
 const CASES: readonly (readonly [image: string, version: string | undefined, matches: boolean | undefined])[] = [
   ["host:5000/zonewise:1.2.0", "1.2.0", true],
