@@ -21,7 +21,7 @@ it("a pod's ServiceAccount is read for each request, as the kubelet replaces its
 });
 
 it("outside a pod there is no ServiceAccount", () =>
-  assert.throws(() => loadOwnAccount({}), { code: "BadConfiguration", message: /runs in no pod of a cluster/ }));
+  assert.throws(() => loadOwnAccount({}), { code: "BadConfiguration", message: /does not run in a pod/ }));
 
 it("credentials that cannot be read are Unauthorized", async () => {
   const connection = loadOwnAccount({ KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "/nowhere");
