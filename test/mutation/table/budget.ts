@@ -111,13 +111,13 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a downscale waits if one of its pods serves",
     ...VERDICT,
     find: "leaving.some((pod) => !servesNothing(pod, now))",
-    replacement: "leaving.some(({ ready }) => ready)",
+    replacement: 'leaving.some(({ health }) => health.state === "ready")',
   },
   {
     breaks: "a downscale waits for pods of other zones that may come up again, or that are to stay",
     ...VERDICT,
     find: "pods: other.pods.filter((pod) => !isGivenUp(pod, other, shrink))",
-    replacement: "pods: other.pods.filter((pod) => pod.ready && !isGivenUp(pod, other, shrink))",
+    replacement: 'pods: other.pods.filter((pod) => pod.health.state === "ready" && !isGivenUp(pod, other, shrink))',
   },
   {
     breaks: "a pod is given up only once it has not been ready for as long as it may take to recover",
@@ -191,7 +191,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     ...DECIDE,
     file: "reconciler/budget/decide-eviction.ts",
     find: "rollout !== undefined && servesNothing(pod, now)",
-    replacement: "rollout !== undefined && !pod.ready && now > 0",
+    replacement: 'rollout !== undefined && pod.health.state !== "ready" && now > 0',
   },
   {
     breaks: "an eviction of a pod that serves nothing asks its budget, unlike the rollout",

@@ -477,7 +477,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     breaks: "a surplus pod that has served counts",
     ...READINESS,
     find: "return neverServed(pod) && isSurplus(pod, zone);",
-    replacement: "return !pod.ready && isSurplus(pod, zone);",
+    replacement: 'return pod.health.state !== "ready" && isSurplus(pod, zone);',
   },
   {
     breaks: "a batch of pods that serve ends once another zone is unhealthy",

@@ -41,7 +41,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone waits for others unless all the pods that it loses serve nothing",
     ...STEADY,
     find: "|| servesNothing(pod, now));",
-    replacement: "|| !pod.ready);",
+    replacement: '|| pod.health.state !== "ready");',
   },
   {
     breaks: "a pod is removed only once its delay is over",

@@ -46,7 +46,7 @@ export interface Case {
   /** `zone-b-1` of `ingester-zone-b-1`; `zone-a-0` by default. */
   readonly pod?: string;
   readonly spec?: object;
-  /** By letter; zones a, b and c by default. */
+  /** By letter, as a sketch (`sketch` in ../builders.ts) or by traits; zones a, b and c by default. */
   readonly zones?: Readonly<Record<string, ZoneTraits | string>>;
   /** The reserved pods. */
   readonly reserved?: readonly string[];

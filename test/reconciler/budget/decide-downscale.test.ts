@@ -120,18 +120,12 @@ describe("a downscale of zone c under a budget", () => {
     ],
     [
       "of a zone that begins at 7 means the same size for such a zone as of one that begins at 0",
-      {
-        zones: { b: { ...FOLLOWS_C, pods: { 2: UNREADY } }, c: { start: 7, pods: SEVEN_TO_NINE } },
-        from: 9,
-      },
+      { zones: { b: { ...FOLLOWS_C, pods: { 2: UNREADY } }, c: { start: 7, pods: SEVEN_TO_NINE } }, from: 9 },
       "Allowed",
     ],
     [
       "and tells by ordinals which of its pods go: one that never became ready waits for nobody",
-      {
-        zones: { b: "nnn!", c: { start: 7, pods: { ...SEVEN_TO_NINE, 9: UNREADY } } },
-        from: 9,
-      },
+      { zones: { b: "nnn!", c: { start: 7, pods: { ...SEVEN_TO_NINE, 9: UNREADY } } }, from: 9 },
       "Allowed",
     ],
     [

@@ -45,11 +45,7 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "a peer that failed and one that was scaled away, max 2",
-    {
-      pod: "zone-c-2",
-      spec: { maxUnavailable: 2, ...PARTITIONS },
-      zones: { a: "n", b: "nnnf" },
-    },
+    { pod: "zone-c-2", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { a: "n", b: "nnnf" } },
     429,
     "1 pod not ready, 1 pod unknown in partition 2",
   ],
@@ -140,10 +136,7 @@ const CASES: readonly EvictionCase[] = [
   ["one peer failed, max 2", { spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { b: "nfnn" } }, 200, met("0")],
   [
     "two peers failed, max 2",
-    {
-      spec: { maxUnavailable: 2, ...PARTITIONS },
-      zones: { b: "nfnn", c: "n!nn" },
-    },
+    { spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { b: "nfnn", c: "n!nn" } },
     429,
     "2 pods not ready in partition 0",
   ],
@@ -155,30 +148,12 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "the rollout replaces an unavailable pod: the unavailable pods of its own zone do not block it",
-    {
-      rollout: 1,
-      zones: { a: "nxnxn" },
-    },
+    { rollout: 1, zones: { a: "nxnxn" } },
     200,
     ZONES_MET,
   ],
-  [
-    "they do block an eviction of the same pod",
-    {
-      zones: { a: "nxnxn" },
-    },
-    429,
-    "1 pod not ready in ingester-zone-a",
-  ],
-  [
-    "nor do those of other zones: it serves nothing",
-    {
-      rollout: 1,
-      zones: { a: "nxnn", b: "n!nn" },
-    },
-    200,
-    ZONES_MET,
-  ],
+  ["they do block an eviction of the same pod", { zones: { a: "nxnxn" } }, 429, "1 pod not ready in ingester-zone-a"],
+  ["nor do those of other zones: it serves nothing", { rollout: 1, zones: { a: "nxnn", b: "n!nn" } }, 200, ZONES_MET],
   [
     "a pod that was never ready serves nothing, either",
     { rollout: 1, zones: { a: "n!nn", b: "n!nn" } },
@@ -187,11 +162,7 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "in partitions as well",
-    {
-      rollout: 1,
-      spec: PARTITIONS,
-      zones: { a: "n!nn", b: "n!nn" },
-    },
+    { rollout: 1, spec: PARTITIONS, zones: { a: "n!nn", b: "n!nn" } },
     200,
     "zpdb met for partition 0 across 3 zones",
   ],
@@ -203,11 +174,7 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "and for a pod that was ready until lately",
-    {
-      rollout: 1,
-      now: NOT_LONG,
-      zones: { a: "n?nn", b: "n!nn" },
-    },
+    { rollout: 1, now: NOT_LONG, zones: { a: "n?nn", b: "n!nn" } },
     429,
     "1 pod not ready in ingester-zone-b",
   ],
@@ -232,22 +199,13 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "but not while another one of them is on its way",
-    {
-      pod: "zone-a-1",
-      rollout: 3,
-      zones: { a: "o~o~o~" },
-      reserved: ["zone-a-0"],
-    },
+    { pod: "zone-a-1", rollout: 3, zones: { a: "o~o~o~" }, reserved: ["zone-a-0"] },
     429,
     "1 pod not ready in ingester-zone-a",
   ],
   [
     "or has its replacement, which is not ready",
-    {
-      pod: "zone-a-1",
-      rollout: 3,
-      zones: { a: "n~o~o~" },
-    },
+    { pod: "zone-a-1", rollout: 3, zones: { a: "n~o~o~" } },
     429,
     "1 pod not ready in ingester-zone-a",
   ],
@@ -266,9 +224,7 @@ const CASES: readonly EvictionCase[] = [
   ["one that serves or has served does", { zones: { b: "nnnn? of 3" } }, 429, "1 pod not ready in ingester-zone-b"],
   [
     "all blocking zones are named, the pod's own last",
-    {
-      zones: { a: "nn!n", b: "nnn counts 4", c: "n!nn!" },
-    },
+    { zones: { a: "nn!n", b: "nnn counts 4", c: "n!nn!" } },
     429,
     "1 pod unknown in ingester-zone-b; 2 pods not ready in ingester-zone-c; 1 pod not ready in ingester-zone-a",
   ],

@@ -5,20 +5,12 @@ import { checking, NEWER, READY, ROLLED_BACK, stepped, table } from "./table.ts"
 table("better than the original", [
   [
     "a pod that is lost during the initial delay begins the step again",
-    {
-      set: { ...NEWER, available: 2 },
-      pods: "oo!o",
-      status: rolling(3, { status: "WaitForInitialDelay", analisysStartTime: ago(20) }),
-    },
+    { set: NEWER, pods: "oo!o", status: rolling(3, { status: "WaitForInitialDelay", analisysStartTime: ago(20) }) },
     `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
     "a pod that is lost after the last success, too",
-    {
-      set: { ...NEWER, available: 2 },
-      pods: "oo!o",
-      status: checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
-    },
+    { set: NEWER, pods: "oo!o", status: checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }) },
     `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
@@ -76,12 +68,7 @@ table("better than the original", [
   ],
   [
     "the last pod has a deadline, too",
-    {
-      set: { ...NEWER, partition: 0, available: 2, updated: 3 },
-      pods: "n!nn",
-      spec: { progressDeadlineSeconds: 100 },
-      status: rolling(0),
-    },
+    { set: { ...NEWER, partition: 0 }, pods: "n!nn", spec: { progressDeadlineSeconds: 100 }, status: rolling(0) },
     "Stalled True/Ready False/ProgressDeadlineExceeded WaitForAllPodsToBeAvailable@0 0/0",
   ],
   [
@@ -107,7 +94,7 @@ table("better than the original", [
   ],
   [
     "no step waits for the pods that a downscale has removed",
-    { set: { ...NEWER, replicas: 1 }, pods: "o", status: stepped(3) },
+    { set: NEWER, pods: "o", status: stepped(3) },
     `Rolling ${READY} WaitForPodToBeUpdated@1 0/0 due in 0 s`,
   ],
   [
@@ -123,7 +110,7 @@ table("better than the original", [
   [
     "pods are counted from the first ordinal",
     {
-      set: { ...NEWER, start: 5, partition: 2, updated: 1 },
+      set: { ...NEWER, start: 5, partition: 2 },
       pods: "oon",
       status: checking(2, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
     },

@@ -119,14 +119,17 @@ export function setObject(traits: SetTraits = {}): StatefulSet {
   };
 }
 
+const POD = /([.onxONX])([!-]?)/g;
+const REVISIONS: Readonly<Record<string, string>> = { o: OLD, n: NEW, x: BROKEN_OFF };
+
 /**
  * One letter a pod, in the order of their indexes: `o` old, `n` new, `x` of another revision; a capital letter for a
  * broken one, `!` after it for one that is not ready, `-` for one that is terminating; `.` for none.
  */
 export function podsOf(text: string, start = 0): ReturnType<typeof podObject>[] {
-  return [...text.matchAll(/([.onxONX])([!-]?)/g)].flatMap(([, letter = "", mark], index) => {
+  return [...text.matchAll(POD)].flatMap(([, letter = "", mark], index) => {
     if (letter === ".") return [];
-    const revision = { o: OLD, n: NEW, x: BROKEN_OFF }[letter.toLowerCase()];
+    const revision = REVISIONS[letter.toLowerCase()];
     const isBroken = letter !== letter.toLowerCase();
     const traits: PodTraits = {
       revision,
@@ -159,7 +162,7 @@ export function snapshot({
   other,
   ...traits
 }: Scene = {}): PhasedSnapshot {
-  const object = set && setObject(set);
+  const object = set && setObject({ ...(pods !== undefined && countsOf(pods, set.update)), ...set });
   const target = object ? readTarget(object) : undefined;
   const own = withCheckHash(rollout(traits));
   const text = pods ?? "o".repeat(set?.replicas ?? 3);
@@ -180,6 +183,18 @@ export function snapshot({
     owner: other ? rollout(other) : target?.owner === own.name ? own : undefined,
     pods: target ? podsByIndex(target, found.map(readPod)) : new Map(),
     ...(answer && { answer: { ...answer, at: now } }),
+  };
+}
+
+/** What the status of the StatefulSet says where its pods are these: a pod that terminates still counts as available. */
+function countsOf(text: string, update = OLD): Pick<SetTraits, "replicas" | "available" | "updated"> {
+  const tokens = [...text.matchAll(POD)];
+  const letters = tokens.map(([, letter = ""]) => letter);
+  const isUp = ([, letter = "", mark]: RegExpExecArray): boolean => /[onx]/.test(letter) && mark !== "!";
+  return {
+    replicas: tokens.length,
+    available: tokens.filter(isUp).length,
+    updated: letters.filter((letter) => REVISIONS[letter.toLowerCase()] === update).length,
   };
 }
 

@@ -40,7 +40,7 @@ table("adopted, suspended, given back", [
   ],
   [
     "no longer suspended in the middle",
-    { set: { ...NEWER, partition: 0, updated: 1 }, pods: "oon", status: SUSPENDED },
+    { set: { ...NEWER, partition: 0 }, pods: "oon", status: SUSPENDED },
     "held: Contain",
   ],
   [
@@ -50,7 +50,7 @@ table("adopted, suspended, given back", [
   ],
   [
     "OnDelete and back in the middle",
-    { set: { ...NEWER, partition: 0, updated: 1 }, pods: "oon", status: CANNOT },
+    { set: { ...NEWER, partition: 0 }, pods: "oon", status: CANNOT },
     "held: Contain",
   ],
   [
@@ -62,7 +62,7 @@ table("adopted, suspended, given back", [
     "deleted in the middle: the original partition returns, and with it the pods",
     {
       terminating: true,
-      set: { ...NEWER, partition: 2, updated: 1, annotations: { "sts.plus/original-partition": "1" } },
+      set: { ...NEWER, partition: 2, annotations: { "sts.plus/original-partition": "1" } },
       pods: "oon",
     },
     "give back with partition 1, 1 pods",

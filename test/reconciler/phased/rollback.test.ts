@@ -56,18 +56,18 @@ table("better than the original", [
   ],
   [
     "pods of a StatefulSet that was created again around them are no rollback: first they are kept",
-    { set: { uid: "uid-2", partition: 0, updated: 0 }, pods: "nnn", status: ROLLED_BACK },
+    { set: { uid: "uid-2", partition: 0 }, pods: "nnn", status: ROLLED_BACK },
     "held: Contain",
   ],
   [
     "then they roll out by checks",
-    { set: { uid: "uid-2", partition: HELD, updated: 0 }, pods: "nnn", status: ROLLED_BACK },
+    { set: { uid: "uid-2", partition: HELD }, pods: "nnn", status: ROLLED_BACK },
     `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
     "also if a status was written before anything was decided about it",
     {
-      set: { createdAt: ago(3600), partition: HELD, updated: 0 },
+      set: { createdAt: ago(3600), partition: HELD },
       pods: "nnn",
       status: { phase: "Updated", targetUID: "uid-db", updateRevision: OLD },
     },
@@ -76,7 +76,7 @@ table("better than the original", [
   [
     "pods that are younger than their StatefulSet go back",
     {
-      set: { createdAt: ago(3601), partition: 2, updated: 0 },
+      set: { createdAt: ago(3601), partition: 2 },
       pods: "oon",
       status: { phase: "Updated", targetUID: "uid-db", updateRevision: OLD },
     },
@@ -85,7 +85,7 @@ table("better than the original", [
   [
     "a younger pod of a reverted template that is not ready goes back at once under Parallel",
     {
-      set: { createdAt: ago(1800), policy: "Parallel", partition: HELD, updated: 0, available: 2 },
+      set: { createdAt: ago(1800), policy: "Parallel", partition: HELD },
       pods: "xxn!",
       younger: 2,
       status: rolling(3, {}, { updateRevision: OLD }),
@@ -95,7 +95,7 @@ table("better than the original", [
   [
     "an older one is left to its step, which waits for all others",
     {
-      set: { createdAt: ago(1800), policy: "Parallel", partition: HELD, updated: 0, available: 2 },
+      set: { createdAt: ago(1800), policy: "Parallel", partition: HELD },
       pods: "xxn!",
       status: rolling(3, {}, { updateRevision: OLD }),
     },
@@ -104,7 +104,7 @@ table("better than the original", [
   [
     "one by one",
     {
-      set: { uid: "uid-2", partition: 2, updated: 1 },
+      set: { uid: "uid-2", partition: 2 },
       pods: "nno",
       status: rolling(3, PASSED, { targetUID: "uid-2", updateRevision: OLD }),
     },
@@ -132,12 +132,12 @@ table("better than the original", [
   ],
   [
     "after a third template, too",
-    { set: { current: OLD, update: "db-third", available: 2 }, pods: "ooN", status: rolling(2) },
+    { set: { current: OLD, update: "db-third" }, pods: "ooN", status: rolling(2) },
     "replace db-2",
   ],
   [
     "a broken pod of the new revision is left to its user",
-    { set: { ...NEWER, partition: 2, available: 2, updated: 1 }, pods: "ooN", status: rolling(2) },
+    { set: { ...NEWER, partition: 2 }, pods: "ooN", status: rolling(2) },
     `Rolling ${READY} WaitForAllPodsToBeAvailable@2 0/0`,
   ],
   [

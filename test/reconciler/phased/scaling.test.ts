@@ -15,22 +15,18 @@ table("scaled in the middle of a rollout", [
   ],
   [
     "before the first pod is released: the new pods get the current revision, and all are waited for",
-    { set: { ...NEWER, replicas: 5, available: 3 }, pods: "ooo..", status: checking(3, { ...JUDGED, ...PASSED }) },
+    { set: NEWER, pods: "ooo..", status: checking(3, { ...JUDGED, ...PASSED }) },
     `Rolling ${READY} WaitForPodToBeUpdated@5 0/0 due in 0 s`,
   ],
   [
     "beyond the pods that are judged: none that is new is released",
-    {
-      set: { ...NEWER, replicas: 5, partition: 1, available: 3, updated: 2 },
-      pods: "onn..",
-      status: rolling(1, JUDGED),
-    },
+    { set: { ...NEWER, partition: 1 }, pods: "onn..", status: rolling(1, JUDGED) },
     "held: ScaleOut",
   ],
   [
     "before the StatefulSet controller has observed it",
     {
-      set: { ...NEWER, replicas: 5, partition: 1, updated: 2, observed: false },
+      set: { ...NEWER, replicas: 5, partition: 1, observed: false },
       pods: "onn",
       status: rolling(1, JUDGED),
     },
@@ -39,7 +35,7 @@ table("scaled in the middle of a rollout", [
   [
     "during a pause, and after failed checks",
     {
-      set: { ...NEWER, replicas: 5, partition: 1, updated: 2 },
+      set: { ...NEWER, replicas: 5, partition: 1 },
       pods: "onn",
       annotations: { "sts.plus/pause": "true" },
       check: { failureThreshold: 1 },
@@ -50,7 +46,7 @@ table("scaled in the middle of a rollout", [
   [
     "in the moment between a release and the status of its step",
     {
-      set: { ...NEWER, replicas: 5, partition: 2, updated: 1 },
+      set: { ...NEWER, replicas: 5, partition: 2 },
       pods: "oon",
       status: checking(3, { ...JUDGED, ...PASSED }),
     },
@@ -58,88 +54,76 @@ table("scaled in the middle of a rollout", [
   ],
   [
     "back to replicas whose steps have passed: they are not asked for again",
-    { set: { ...NEWER, replicas: 3, partition: 1, updated: 2 }, pods: "onn", status: rolling(1, JUDGED) },
+    { set: { ...NEWER, partition: 1 }, pods: "onn", status: rolling(1, JUDGED) },
     `Rolling ${READY} WaitForInitialDelay@1 0/0 due in 60 s`,
   ],
   [
     "fewer: the pods that are judged stay so",
-    { set: { ...NEWER, replicas: 2, partition: 1, updated: 1 }, pods: "on", status: rolling(1, JUDGED) },
+    { set: { ...NEWER, partition: 1 }, pods: "on", status: rolling(1, JUDGED) },
     `Rolling ${READY} WaitForInitialDelay@1 0/0 due in 60 s`,
   ],
   [
     "after the last pod was released: every step has passed",
-    { set: { ...NEWER, replicas: 5, partition: 0, updated: 3 }, pods: "nnn..", status: rolling(0, JUDGED) },
+    {
+      set: { ...NEWER, replicas: 5, partition: 0 },
+      pods: "nnn..",
+      status: rolling(0, JUDGED),
+    },
     `Rolling ${READY} WaitForPodToBeUpdated@0 0/0`,
   ],
   [
     "a status of a release that does not know the judged pods: all are",
-    { set: { ...NEWER, replicas: 5, partition: 2, updated: 3 }, pods: "oonnn", status: rolling(2) },
+    { set: { ...NEWER, partition: 2 }, pods: "oonnn", status: rolling(2) },
     `Rolling ${READY} WaitForInitialDelay@2 0/0 due in 60 s`,
   ],
   [
     "a new pod at the update revision that is not ready returns at once",
-    { set: { ...NEWER, replicas: 5, updated: 4, available: 3 }, pods: "onnn!n!", status: rolling(5, JUDGED) },
+    { set: NEWER, pods: "onnn!n!", status: rolling(5, JUDGED) },
     "replace db-3",
   ],
   [
     "one that is ready waits until all pods are",
-    { set: { ...NEWER, replicas: 5, updated: 4, available: 4 }, pods: "onnno!", status: rolling(5, JUDGED) },
+    { set: { ...NEWER }, pods: "onnno!", status: rolling(5, JUDGED) },
     `Rolling ${READY} WaitForAllPodsToBeAvailable@5 0/0`,
   ],
   [
     "then it returns, whatever the checks say",
-    { set: { ...NEWER, replicas: 5, updated: 4 }, pods: "onnnn", status: checking(5, { ...JUDGED, ...PASSED }) },
+    { set: NEWER, pods: "onnnn", status: checking(5, { ...JUDGED, ...PASSED }) },
     "replace db-4",
   ],
   [
     "while the partition is low, none returns: it would come back at the update revision",
-    { set: { ...NEWER, replicas: 3, partition: 1, updated: 2 }, pods: "onn", status: rolling(1, { replicas: 2 }) },
+    { set: { ...NEWER, partition: 1 }, pods: "onn", status: rolling(1, { replicas: 2 }) },
     "held: ScaleOut",
   ],
   [
     "of a StatefulSet that was created again around its pods, none: it would come back at its only revision",
-    {
-      set: { current: NEW, update: NEW, replicas: 3, partition: HELD, updated: 2, available: 2 },
-      pods: "onn!",
-      status: rolling(3, { replicas: 2 }),
-    },
+    { set: { current: NEW, update: NEW, partition: HELD }, pods: "onn!", status: rolling(3, { replicas: 2 }) },
     `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
     "once all have returned, the new pods are to be judged as the others",
-    { set: { ...NEWER, replicas: 5, updated: 2 }, pods: "onnoo", status: checking(5, { ...JUDGED, ...PASSED }) },
+    { set: NEWER, pods: "onnoo", status: checking(5, { ...JUDGED, ...PASSED }) },
     `Rolling ${READY} WaitForChecks@5 3/0 due in 0 s`,
   ],
   [
     "a step that has passed releases the next pod that is not updated: the highest of the new ones",
-    { set: { ...NEWER, replicas: 5, updated: 2 }, pods: "onnoo", status: checking(5, { replicas: 5, ...PASSED }) },
+    { set: NEWER, pods: "onnoo", status: checking(5, { replicas: 5, ...PASSED }) },
     "release db-4 by partition 4",
   ],
   [
     "and passes over those that were released before",
-    {
-      set: { ...NEWER, replicas: 5, partition: 3, updated: 4 },
-      pods: "onnnn",
-      status: checking(3, { replicas: 5, ...PASSED }),
-    },
+    { set: { ...NEWER, partition: 3 }, pods: "onnnn", status: checking(3, { replicas: 5, ...PASSED }) },
     "release db-0 by partition 0",
   ],
   [
     "the partition that passes over pods is ours, and the step of the next one begins",
-    {
-      set: { ...NEWER, replicas: 5, partition: 0, updated: 4 },
-      pods: "onn-nn",
-      status: checking(3, { replicas: 5, ...PASSED }),
-    },
+    { set: { ...NEWER, partition: 0 }, pods: "onn-nn", status: checking(3, { replicas: 5, ...PASSED }) },
     `Rolling ${READY} WaitForPodToBeUpdated@0 0/0 due in 0 s`,
   ],
   [
     "a lower one is not",
-    {
-      set: { ...NEWER, replicas: 5, partition: 0, updated: 3 },
-      pods: "oonnn",
-      status: checking(3, { replicas: 5, ...PASSED }),
-    },
+    { set: { ...NEWER, partition: 0 }, pods: "oonnn", status: checking(3, { replicas: 5, ...PASSED }) },
     "held: Contain",
   ],
   [
@@ -153,7 +137,7 @@ table("scaled in the middle of a rollout", [
   ],
   [
     "while nothing rolls any more",
-    { set: { replicas: 3, partition: 2_147_483_647, current: NEW, update: NEW }, pods: "nnn", status: rolling(3) },
+    { set: { partition: 2_147_483_647, current: NEW, update: NEW }, pods: "nnn", status: rolling(3) },
     "partition 3 Guard",
   ],
 ]);
