@@ -13,7 +13,7 @@ import { absent, messageOf, wroteNothing } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { configMaps, type Lease, leases, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
-import { readIdentity } from "../../../infra/kubernetes/identity.ts";
+import { type Identity, readIdentity } from "../../../infra/kubernetes/identity.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import {
@@ -46,7 +46,7 @@ import { type PodCalls, cancelPreparation } from "./pod-calls.ts";
 interface PendingScope {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
-  readonly recorder: ConcludeContext["recorder"];
+  readonly recorder: Pick<Recorder, "emitEvents">;
   /**
    * Leases of groups with a step under way: it may have read the zones before, and would miss a time that moves from
    * the Lease to a StatefulSet.
@@ -60,173 +60,6 @@ interface PendingScope {
  */
 export type ConcludeDownscales = (context: Context, scope: PendingScope) => Promise<boolean>;
 
-/** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
-const POLL_MS = 30_000;
-/**
- * Milliseconds of one call: no Lease is started after the first bound, and only releases run after the second, as a
- * tick follows. The next call continues.
- */
-const START_MS = 1500;
-const CONCLUDE_MS = 5000;
-/** Records of one Lease that are checked in one call; each costs requests. */
-const MAX_RECORDS = 100;
-const CONCURRENCY = 8;
-
-type ConcludeResult = "wait" | "concluded" | "failed";
-
-export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
-  const { log } = options;
-  let nextPollAt = Number.NEGATIVE_INFINITY;
-  let isLeft = false;
-  /** The results of the Leases that were started, until all were. */
-  const resultByLease = new Map<string, ConcludeResult>();
-
-  return async (context, { namespaces, recorder, isLeftOut = () => false }) => {
-    const { clock, stop } = context;
-    const startedAt = clock.monotonic();
-    if (startedAt < nextPollAt) return isLeft;
-    using deadline = startDeadline(CONCLUDE_MS, stop, clock);
-    const { signal } = deadline;
-    let isCutShort = false;
-    const concludeInTime = async (lease: Lease): Promise<void> => {
-      const ref = readIdentity(lease.metadata ?? {});
-      const key = `${ref.namespace}/${ref.name}`;
-      if (resultByLease.has(key)) return;
-      if (isLeftOut(ref)) return void resultByLease.set(key, "wait");
-      isCutShort ||= clock.monotonic() - startedAt >= START_MS;
-      if (isCutShort) return;
-      try {
-        resultByLease.set(key, await concludeLease(lease, { ...context, recorder, stop: signal }));
-      } catch (error) {
-        resultByLease.set(key, "failed");
-        if (stop.aborted) return;
-        log.warn("a pending downscale could not be concluded", {
-          lease: lease.metadata?.name,
-          namespace: lease.metadata?.namespace,
-          error,
-        });
-      }
-    };
-    let isUnread = false;
-    const onFailure = (namespace: string, error: unknown): void => {
-      isUnread = true;
-      if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { namespace, error });
-    };
-    for await (const items of listPending(namespaces, { ...context, stop: signal }, onFailure))
-      await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
-    nextPollAt = clock.monotonic();
-    isLeft = true;
-    if (isCutShort || signal.aborted) return isLeft;
-    const results = new Set(resultByLease.values());
-    isLeft = isUnread || results.has("wait") || results.has("failed");
-    if (!results.has("wait") || results.has("failed")) nextPollAt = startedAt + POLL_MS;
-    resultByLease.clear();
-    return isLeft;
-  };
-
-  async function concludeLease(lease: Lease, context: Omit<ConcludeContext, "isOurs">): Promise<ConcludeResult> {
-    const ref = readIdentity(lease.metadata ?? {});
-    const pending = pendingOf(lease);
-    const [first] = (await findDue(ref.namespace, pending, context)).keys();
-    if (first === undefined && !warnOfUnreadable(lease)) return resultOfUndue(pending);
-    // Starts before the write, as its answer may be late.
-    using deadline = startDeadline(RECONCILER_WORK_MS, context.stop, context.clock);
-    const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
-    const taken = await takeDownscaleLease(context, claimForReconciler(ref, first ?? ""), context.fence.write());
-    // A webhook holds the Lease for a newer request.
-    if (!("release" in taken)) return "wait";
-    return await concludeUnder(taken, ref, { ...context, stop: deadline.signal, isOurs });
-  }
-
-  /** Concludes what is due in a Lease that is held, and releases it with what remains. */
-  async function concludeUnder(
-    taken: DownscaleLease,
-    { namespace, name }: { readonly namespace: string; readonly name: string },
-    context: ConcludeContext,
-  ): Promise<ConcludeResult> {
-    const { warning } = taken;
-    if (warning) {
-      context.recorder.emitEvents([warning]);
-      log.warn(warning.message, { namespace, lease: name });
-    }
-    const done = { remaining: { ...taken.recorded }, isNotified: true, unwritten: [] as unknown[] };
-    try {
-      for (const [statefulSet, one] of await findDue(namespace, taken.recorded, context)) {
-        if (!context.isOurs()) throw cancelled(context.stop);
-        const { isDone, record } = await concludeDue(one, context).catch((error: unknown) => {
-          if (!wroteNothing(error)) throw error;
-          // An entry that cannot be written now stays recorded. It does not block the Lease's other downscales.
-          done.unwritten.push(error);
-          return { isDone: true, record: one.pending };
-        });
-        done.remaining = withRecord(done.remaining, statefulSet, record);
-        done.isNotified &&= isDone;
-      }
-    } finally {
-      await taken.release(done.remaining);
-    }
-    if (done.unwritten.length > 0) throw done.unwritten[0];
-    if (!done.isNotified) return "failed";
-    return Object.keys(done.remaining).length > 0 ? "wait" : "concluded";
-  }
-
-  /** Concludes one downscale, if its StatefulSet still exists, and resolves with the record that remains. */
-  async function concludeDue({ zone, pending, conclusion }: Due, context: ConcludeContext) {
-    const isDone = !zone || (await concludeOne({ zone, pending, conclusion }, options, context));
-    const tried = formatTimestamp(context.clock.now());
-    return { isDone, record: isDone ? conclusion.cooldown : { ...pending, tried } };
-  }
-}
-
-/**
- * Lists the Leases with a pending downscale, page by page. A namespace that cannot be listed does not hold up the
- * others. Never rejects.
- */
-async function* listPending(
-  namespaces: readonly string[],
-  { cluster, stop }: Pick<Context, "cluster" | "stop">,
-  onFailure: (namespace: string, error: unknown) => void,
-): AsyncGenerator<readonly Lease[]> {
-  for (const namespace of namespaces) {
-    const query = { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR };
-    try {
-      for await (const { items } of cluster.list(leases, query, { signal: stop })) yield items;
-    } catch (error) {
-      onFailure(namespace, error);
-      if (stop.aborted) return;
-    }
-  }
-}
-
-/**
- * The downscales that can be concluded, with their current StatefulSets. Rejects with `Cancelled` once `stop` fires,
- * or with the error of the API server.
- */
-async function findDue(
-  namespace: string,
-  pending: PendingDownscales,
-  { cluster, clock, stop }: Pick<Context, "cluster" | "clock" | "stop">,
-) {
-  const due = new Map<string, Due>();
-  for (const [name, one] of Object.entries(pending).slice(0, MAX_RECORDS)) {
-    if (stop.aborted) throw cancelled(stop);
-    const zone = await cluster.get(statefulSets, { namespace, name }, { signal: stop }).catch(absent);
-    const conclusion = concludeDownscale(one, zone && readZone(zone), clock.now());
-    if (conclusion) due.set(name, { zone, pending: one, conclusion });
-  }
-  return due;
-}
-
-/** The result of a Lease without a due downscale: they may still happen, or their next attempt is later. */
-function resultOfUndue(pending: PendingDownscales): ConcludeResult {
-  return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
-}
-
-function withRecord(pending: PendingDownscales, name: string, record: PendingDownscale | undefined): PendingDownscales {
-  const { [name]: _, ...others } = pending;
-  return record ? { ...others, [name]: record } : others;
-}
-
 interface ConcludeOptions {
   readonly log: Log;
   readonly podHttp: PodHttp;
@@ -235,16 +68,178 @@ interface ConcludeOptions {
   readonly zoneTracker: string;
 }
 
-/** A downscale that can be concluded, and its current StatefulSet. */
+/** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
+const POLL_MS = 30_000;
+/**
+ * Milliseconds of one call: no Lease is started after the first bound, and only releases run after the second, as a
+ * tick follows. The next call continues.
+ */
+const START_MS = 1500;
+const CONCLUDE_MS = 5000;
+const AT_ONCE = 8;
+
+/** What came of a Lease; `unread` of a namespace whose Leases could not be listed. */
+type ConcludeResult = "wait" | "concluded" | "failed" | "unread";
+
+export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
+  /** The results since all Leases had one: a call that is cut short leaves the other Leases to the next. */
+  const results = new Map<string, ConcludeResult>();
+  let nextListAt = -Infinity;
+  let isLeft = false;
+  return async (context, scope) => {
+    const { clock } = context;
+    const startedAt = clock.monotonic();
+    if (startedAt < nextListAt) return isLeft;
+    const isWhole = await concludeAll(results, scope, { ...context, ...options });
+    const found = new Set(results.values());
+    const mayPause = isWhole && (found.has("failed") || !found.has("wait"));
+    nextListAt = mayPause ? startedAt + POLL_MS : clock.monotonic();
+    found.delete("concluded");
+    isLeft = !isWhole || found.size > 0;
+    if (isWhole) results.clear();
+    return isLeft;
+  };
+}
+
+/** Adds a result for each Lease that has none yet. Resolves with false if the time was over before. Never rejects. */
+async function concludeAll(
+  results: Map<string, ConcludeResult>,
+  { namespaces, recorder, isLeftOut = () => false }: PendingScope,
+  tools: Context & ConcludeOptions,
+): Promise<boolean> {
+  const { cluster, clock, stop, log } = tools;
+  using deadline = startDeadline(CONCLUDE_MS, stop, clock);
+  const { signal } = deadline;
+  const context = { ...tools, recorder, stop: signal };
+  const startedAt = clock.monotonic();
+  let isCutShort = false;
+  const concludeInTime = async (lease: Lease): Promise<void> => {
+    const ref = readIdentity(lease.metadata ?? {});
+    const key = `${ref.namespace}/${ref.name}`;
+    if (results.has(key)) return;
+    if (isLeftOut(ref)) return void results.set(key, "wait");
+    isCutShort ||= clock.monotonic() - startedAt >= START_MS;
+    if (isCutShort) return;
+    const result = concludeLease(lease, context).catch((error: unknown): ConcludeResult => {
+      const { namespace, name } = ref;
+      if (!stop.aborted) log.warn("a pending downscale could not be concluded", { lease: name, namespace, error });
+      return "failed";
+    });
+    results.set(key, await result);
+  };
+  // A namespace that cannot be listed does not hold up the others.
+  for (const namespace of namespaces) {
+    const query = { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR };
+    try {
+      for await (const { items } of cluster.list(leases, query, { signal }))
+        await visitEach(items, { atOnce: AT_ONCE, signal }, concludeInTime);
+    } catch (error) {
+      results.set(namespace, "unread");
+      if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { namespace, error });
+    }
+    if (signal.aborted) return false;
+  }
+  return !isCutShort;
+}
+
+interface ConcludeContext extends Context, ConcludeOptions {
+  readonly recorder: PendingScope["recorder"];
+}
+
+/** Meanwhile the downscale Lease is held: `stop` fires when its time is over, too. */
+interface HeldContext extends ConcludeContext, Pick<PodCalls, "isOurs"> {}
+
+async function concludeLease(lease: Lease, context: ConcludeContext): Promise<ConcludeResult> {
+  const ref = readIdentity(lease.metadata ?? {});
+  const pending = pendingOf(lease);
+  const [first] = (await findDue(ref.namespace, pending, context)).keys();
+  if (first === undefined && !warnOfUnreadable(lease)) return resultOfUndue(pending);
+  // Starts before the write, as its answer may be late.
+  using deadline = startDeadline(RECONCILER_WORK_MS, context.stop, context.clock);
+  const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
+  const taken = await takeDownscaleLease(context, claimForReconciler(ref, first ?? ""), context.fence.write());
+  // A webhook holds the Lease for a newer request.
+  if (!("release" in taken)) return "wait";
+  return await concludeUnder(taken, ref, { ...context, stop: deadline.signal, isOurs });
+}
+
+/** The result of a Lease without a due downscale: they may still happen, or their next attempt is later. */
+function resultOfUndue(pending: PendingDownscales): ConcludeResult {
+  return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
+}
+
+/** Concludes what is due in a Lease that is held, and releases it with what remains. */
+async function concludeUnder(
+  taken: DownscaleLease,
+  { namespace, name }: Pick<Identity, "namespace" | "name">,
+  context: HeldContext,
+): Promise<ConcludeResult> {
+  const { warning } = taken;
+  if (warning) {
+    context.recorder.emitEvents([warning]);
+    context.log.warn(warning.message, { namespace, lease: name });
+  }
+  const remaining = new Map(Object.entries(taken.recorded));
+  const ends: End[] = [];
+  try {
+    for (const [statefulSet, due] of await findDue(namespace, taken.recorded, context)) {
+      if (!context.isOurs()) throw cancelled(context.stop);
+      const end = await conclude(due, context);
+      ends.push(end);
+      if (end.record) remaining.set(statefulSet, end.record);
+      else remaining.delete(statefulSet);
+    }
+  } finally {
+    await taken.release(Object.fromEntries(remaining));
+  }
+  const unwritten = ends.find(({ state }) => state === "unwritten");
+  if (unwritten) throw unwritten.error;
+  if (ends.some(({ state }) => state === "untold")) return "failed";
+  return remaining.size > 0 ? "wait" : "concluded";
+}
+
+/** A downscale that can be concluded, and its current StatefulSet; undefined if that is gone. */
 interface Due {
   readonly zone: StatefulSet | undefined;
   readonly pending: PendingDownscale;
   readonly conclusion: Conclusion;
 }
 
-/** `stop` fires when the time under the Lease of the downscale is over, too. */
-interface ConcludeContext extends Context, Pick<PodCalls, "isOurs"> {
-  readonly recorder: Pick<Recorder, "emitEvents">;
+/** Rejects with `Cancelled` once `stop` fires, or with the error of the API server. */
+async function findDue(
+  namespace: string,
+  pending: PendingDownscales,
+  { cluster, clock, stop }: Pick<Context, "cluster" | "clock" | "stop">,
+): Promise<Map<string, Due>> {
+  const due = new Map<string, Due>();
+  for (const [name, one] of Object.entries(pending)) {
+    if (stop.aborted) throw cancelled(stop);
+    const zone = await cluster.get(statefulSets, { namespace, name }, { signal: stop }).catch(absent);
+    const conclusion = concludeDownscale(one, zone && readZone(zone), clock.now());
+    if (conclusion) due.set(name, { zone, pending: one, conclusion });
+  }
+  return due;
+}
+
+/** How the conclusion of a downscale has ended, and the record that remains of it. */
+interface End {
+  /** `untold`: not every pod has confirmed that its preparation was cancelled. */
+  readonly state: "done" | "untold" | "unwritten";
+  readonly record: PendingDownscale | undefined;
+  readonly error?: unknown;
+}
+
+/** Throws an error after which a write may have taken effect. */
+async function conclude({ zone, ...due }: Due, context: HeldContext): Promise<End> {
+  const { pending, conclusion } = due;
+  try {
+    if (!zone || (await concludeOne({ ...due, zone }, context))) return { state: "done", record: conclusion.cooldown };
+    return { state: "untold", record: { ...pending, tried: formatTimestamp(context.clock.now()) } };
+  } catch (error) {
+    if (!wroteNothing(error)) throw error;
+    // An entry that cannot be written now stays recorded. It does not block the Lease's other downscales.
+    return { state: "unwritten", record: pending, error };
+  }
 }
 
 /** Milliseconds for calls to the pods of one StatefulSet. Meanwhile the webhook refuses downscales of its group. */
@@ -256,16 +251,16 @@ type DueZone = Due & { readonly zone: StatefulSet };
  * Resolves with false unless every pod confirmed that its preparation was cancelled. Throws the error of the API
  * server, `Conflict` if the StatefulSet has changed.
  */
-async function concludeOne(due: DueZone, options: ConcludeOptions, context: ConcludeContext): Promise<boolean> {
+async function concludeOne(due: DueZone, context: HeldContext): Promise<boolean> {
   const { zone, pending, conclusion } = due;
   const { namespace, name } = readIdentity(zone.metadata ?? {});
   await recordTime(zone, conclusion.lastDownscale, context);
-  if (!conclusion.happened) await restoreTracked({ namespace, name, at: pending.at }, options, context);
+  if (!conclusion.happened) await restoreTracked({ namespace, name, at: pending.at }, context);
   if (conclusion.staying.end === conclusion.staying.start) return true;
-  const problem = await cancelForStaying(due, options, context);
+  const problem = await cancelForStaying(due, context);
   const draft = draftEvent(due, problem);
   context.recorder.emitEvents([draft]);
-  options.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, zone: name });
+  context.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, zone: name });
   return problem === undefined;
 }
 
@@ -287,8 +282,7 @@ async function recordTime(
  */
 async function cancelForStaying(
   { zone, conclusion: { staying } }: DueZone,
-  { podHttp, clusterDomain }: ConcludeOptions,
-  { clock, isOurs, stop }: ConcludeContext,
+  { podHttp, clusterDomain, clock, isOurs, stop }: HeldContext,
 ): Promise<string | undefined> {
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return preparation.problem;
@@ -317,8 +311,7 @@ function draftEvent(
 /** Removes the time of a downscale that did not happen from the zone tracker. Throws the error of the API server. */
 async function restoreTracked(
   { namespace, name, at }: { readonly namespace: string; readonly name: string; readonly at: string },
-  { zoneTracker }: Pick<ConcludeOptions, "zoneTracker">,
-  { cluster, fence, stop }: Pick<Context, "cluster" | "fence" | "stop">,
+  { zoneTracker, cluster, fence, stop }: Pick<HeldContext, "zoneTracker" | "cluster" | "fence" | "stop">,
 ): Promise<void> {
   const ref = { namespace, name: zoneTracker };
   // Read while this process holds the Lease: a later holder may write a time that must not be removed.

@@ -242,7 +242,7 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/downscale/act/conclude-downscales.ts",
     tests: ["test/reconciler/downscale/act/conclude-downscales.test.ts"],
     find: "if (!wroteNothing(error)) throw error;",
-    replacement: "if (!wroteNothing(error) || one.zone) throw error;",
+    replacement: "if (!wroteNothing(error) || zone) throw error;",
   },
   {
     breaks: "a hanging call to a pod is cut off once the downscale Lease may have passed on",

@@ -167,13 +167,6 @@ describe("concluding pending downscales", () => {
     assert.deepEqual([on.entries, on.leaseMetadata()?.labels?.["zonewise/downscale"]], [[], "pending"]);
   });
 
-  it("concludes 100 downscales of a Lease at a time", async (t) => {
-    const on = await set(t);
-    on.note(Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`web-${i}`, FROM_5_GONE])));
-    const counted = async () => (await on.conclude()).filter((call) => call.includes("statefulsets")).length;
-    assert.deepEqual([await counted(), await counted(), on.leaseMetadata()?.labels ?? {}], [200, 100, {}]);
-  });
-
   it("calls no pod once its Lease may have passed to a webhook, also if only the answer to its own write was late", async (t) => {
     const on: Awaited<ReturnType<typeof set>> = await set(t, undefined, undefined, () => on.pass(20_000));
     const zone = createZone(on, "web", { replicas: 5 });
