@@ -7,7 +7,6 @@ import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nod
 import type { ActiveNode } from "../../reconciler/nodes/policy-status.ts";
 import { hasUpdate } from "../../reconciler/nodes/skip.ts";
 import { SKIP_REASONS, type SkipReason } from "../../reconciler/nodes/snapshot.ts";
-import { groupBy } from "../../reconciler/model/order.ts";
 import { allow, deny, type Explanation } from "./answer.ts";
 import { PHASE_RULES, SKIP_RULES, type NodeRules } from "./node-rules.ts";
 
@@ -35,7 +34,7 @@ type PodAnswers = readonly (readonly [pod: string, eviction: Explanation])[];
 /** The verdict on a drain of these pods: each cause once, with the pods that it keeps; then those that may go. */
 export function explainDrain(pods: PodAnswers): Explanation[] {
   if (pods.length === 0) return [allow(DRAIN, "no pod of a StatefulSet runs on it", "Can be drained")];
-  const kept = groupBy(
+  const kept = Map.groupBy(
     pods.filter(([, { allowed }]) => !allowed),
     ([, { reason, message }]) => `${reason} ${message}`,
   );

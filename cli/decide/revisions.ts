@@ -1,6 +1,5 @@
 /** Revisions of a StatefulSet: the images of each, and the revision that a zone goes back to. Pure. */
 import type { ControllerRevision } from "../../infra/kubernetes/resources.ts";
-import { groupBy } from "../../reconciler/model/order.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 import { outdated } from "../../reconciler/model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
@@ -61,7 +60,7 @@ export const contradictsItself = (zone: Zone): boolean =>
  * gone. One that was merely taken back has pods of a later revision.
  */
 export function withCurrentOfPods(zone: ZoneWithPods, revisions: readonly Revision[]): Zone {
-  const others = [...groupBy(outdated(zone), ({ revision = "" }) => revision)];
+  const others = [...Map.groupBy(outdated(zone), ({ revision = "" }) => revision)];
   const [most] = others.toSorted(([, one], [, other]) => other.length - one.length);
   if (!most) return zone;
   const [currentRevision, { length: current }] = most;

@@ -16,7 +16,6 @@ import {
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
 import type { StoredBudget } from "../../reconciler/budget/scope.ts";
 import { readGate } from "../../reconciler/gates/gate.ts";
-import { groupBy } from "../../reconciler/model/order.ts";
 import { groupKey, readZone } from "../../reconciler/model/zone.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
@@ -66,7 +65,7 @@ async function gatherDefinitions({ cluster }: Session): Promise<Found["definitio
 
 async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): Promise<Found["orphans"]> {
   const zones = sets.map(({ zone }) => zone).filter(isGrouped);
-  const living = [...groupBy(zones, groupKey).values()].flatMap((own) =>
+  const living = [...Map.groupBy(zones, groupKey).values()].flatMap((own) =>
     own.slice(0, 1).map(({ namespace, group }) => ({ namespace, group, zones: own })),
   );
   const groups = [...living, ...(await gatherLostGroups(session, session.namespace, living))];

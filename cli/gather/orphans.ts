@@ -3,7 +3,6 @@ import { pods } from "../../infra/kubernetes/resources.ts";
 import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { groupKey, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { groupBy } from "../../reconciler/model/order.ts";
 import { findOrphans, gatherGroupZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Session } from "../session.ts";
 
@@ -29,7 +28,7 @@ export async function gatherOrphans<G extends Group>(
   reader: Reader,
 ): Promise<readonly (G & { readonly orphans: readonly ZoneWithPods[] })[]> {
   const owned = new Set(groups.flatMap(({ zones }) => zones.map(({ uid }) => uid)));
-  const left = groupBy(await readGrouped(reader, ({ owner = "" }) => !owned.has(owner)), keyOf);
+  const left = Map.groupBy(await readGrouped(reader, ({ owner = "" }) => !owned.has(owner)), keyOf);
   const find = async (group: G) => ({
     ...group,
     orphans: await findOrphans(left.get(groupKey(group)) ?? [], group.zones, reader),

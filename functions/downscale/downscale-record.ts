@@ -9,7 +9,7 @@ import { type ConfigMap, configMaps, type StatefulSet } from "../../infra/kubern
 import { ownValue } from "../../infra/json.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { gatherTracker } from "../../reconciler/downscale/act/gather-downscales.ts";
+import { gatherTracker } from "../../reconciler/scaling/act/gather-scaling.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { readTracker, timeBefore, trackerEntry } from "../../reconciler/downscale/tracker.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";

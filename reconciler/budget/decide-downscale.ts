@@ -4,7 +4,7 @@
  */
 import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/readiness.ts";
 import { servesNothing } from "../model/health.ts";
-import { groupBy, ordinalOf } from "../model/order.ts";
+import { ordinalOf } from "../model/order.ts";
 import { findExcess } from "../model/refused-group.ts";
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
@@ -90,7 +90,7 @@ function findPartition(leaving: readonly Pod[], { zone: own, others, ...view }: 
   const { budget } = view;
   const allowed = Math.max(1, allowedUnavailable(budget, { spec: own.replicas, status: own.status.replicas }));
   const partitionOf = ({ name }: Pod): string => budget.partitionOf?.(name) ?? "";
-  const grouped = others.map(({ pods, ...other }) => ({ ...other, pods: groupBy(pods, partitionOf) }));
+  const grouped = others.map(({ pods, ...other }) => ({ ...other, pods: Map.groupBy(pods, partitionOf) }));
   for (const partition of new Set(leaving.map(partitionOf))) {
     const counts = grouped.map(({ zone, unknown, pods }) => ({
       ...countPods(pods.get(partition) ?? [], zone, view),

@@ -3,7 +3,7 @@
  * the condition `Protecting`. It informs; no decision reads it. Pure.
  */
 import { type Condition, stampCondition } from "../../infra/kubernetes/condition.ts";
-import { groupBy, ownerNameOf } from "../model/order.ts";
+import { ownerNameOf } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Guard } from "./guard.ts";
 import type { BudgetProblem } from "./partition.ts";
@@ -54,7 +54,7 @@ export function describeProtection(input: ProtectionInput): Protection {
 
 function describeZones({ zones, reservations, now }: ProtectionInput): ProtectedZone[] {
   const living = Object.fromEntries(Object.entries(reservations).filter(([, one]) => timeLeft(one, now) > 0));
-  const reserved = groupBy(
+  const reserved = Map.groupBy(
     Object.entries(living).filter(([, { kind }]) => kind !== "downscale"),
     ([name]) => ownerNameOf(name),
   );

@@ -41,14 +41,3 @@ function compareRuns(a: string, b: string): number {
 export function moveToFront<T>(items: readonly T[], matches: (item: T) => boolean): T[] {
   return [...items.filter(matches), ...items.filter((item) => !matches(item))];
 }
-
-/** Items by key, in the order in which the keys first appear. */
-export function groupBy<T>(items: Iterable<T>, key: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const found = groups.get(key(item));
-    if (found) found.push(item);
-    else groups.set(key(item), [item]);
-  }
-  return groups;
-}

@@ -13,7 +13,7 @@
  */
 import { hold, type Hold } from "./decision.ts";
 import { listSome } from "../../infra/cut.ts";
-import { byOrdinal, groupBy, ordinalOf } from "./order.ts";
+import { byOrdinal, ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { describeUnavailable, isHealthy, isSurplus, unavailable } from "./readiness.ts";
 import { readZone, type Zone, type ZoneWithPods } from "./zone.ts";
@@ -31,7 +31,7 @@ export function orphansByOwner(pods: readonly Pod[], zones: readonly Zone[]): Ma
     return zone !== undefined && !isSurplus(pod, zone);
   };
   const orphans = pods.filter((pod) => pod.madeBy !== undefined && !uids.has(pod.owner ?? "") && !isAwaited(pod));
-  return new Map(groupBy(orphans, ({ madeBy = "" }) => madeBy));
+  return Map.groupBy(orphans, ({ madeBy = "" }) => madeBy);
 }
 
 /** The zone that these pods are of: their StatefulSet, if it exists under its UID, otherwise what is left of it. */

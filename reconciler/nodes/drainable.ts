@@ -15,7 +15,6 @@ import { LABELS } from "../model/annotations.ts";
 import { isReady } from "../model/health.ts";
 import { type LabelSelector, matchesSelector } from "../model/label-selector.ts";
 import { listSome } from "../../infra/cut.ts";
-import { groupBy } from "../model/order.ts";
 import { describeOrphans } from "../model/orphans.ts";
 import { isHealthy } from "../model/readiness.ts";
 import { groupKey, isSettledByStatus, type Zone, type ZoneWithPods } from "../model/zone.ts";
@@ -137,7 +136,7 @@ export function whyHeldByRollout(
   zones: readonly Zone[],
   orphans: ReadonlyMap<string, readonly ZoneWithPods[]>,
 ): string | undefined {
-  for (const [key, group] of groupBy(zones, groupKey)) {
+  for (const [key, group] of Map.groupBy(zones, groupKey)) {
     const left = orphans.get(key) ?? [];
     const here = zonesHere(pods, [...group, ...left]);
     const besides = ({ name }: Zone): Zone | undefined => here.find((zone) => zone.name !== name);

@@ -2,7 +2,7 @@
  * Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots
  *.
  */
-import { groupBy, moveToFront } from "../model/order.ts";
+import { moveToFront } from "../model/order.ts";
 import { whyNoPlace } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
 import { hasUpdate, whySkipped, whySkippedByPods } from "./skip.ts";
@@ -94,7 +94,7 @@ function chooseByZone(
   options: StartOptions & Slots,
   snapshot: PolicySnapshot,
 ): Starts {
-  const byZone = groupBy(candidates, ({ zone }) => zone);
+  const byZone = Map.groupBy(candidates, ({ zone }) => zone);
   const order = orderZones([...byZone.keys()], snapshot.policy.status.zone);
   const { activeZones } = options;
   let chosen: Starts = { nodes: [], skips: [], toRead: [] };

@@ -6,7 +6,6 @@ import { findNear } from "../../infra/edit-distance.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { wouldCycle } from "../model/leaders.ts";
 import { listSome } from "../../infra/cut.ts";
-import { groupBy } from "../model/order.ts";
 import { groupKey, type Zone } from "../model/zone.ts";
 import { either, how, kubectl } from "../model/remedy.ts";
 
@@ -20,7 +19,7 @@ type MeantGroups = ReadonlyMap<string, string>;
  * StatefulSets of any namespaces. Of two such groups one is meant, never each by the other.
  */
 export function findMeantGroups(all: readonly Zone[]): MeantGroups {
-  const groups = [...groupBy(all.filter(isGrouped), groupKey).values()];
+  const groups = [...Map.groupBy(all.filter(isGrouped), groupKey).values()];
   const meant = new Map<string, string>();
   for (const own of groups) {
     const [zone] = own;

@@ -11,7 +11,7 @@ import {
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
-import { byName, groupBy } from "../model/order.ts";
+import { byName } from "../model/order.ts";
 import { ordinalsOf, orphanedZone, orphansByOwner } from "../model/orphans.ts";
 import { type Pod, readPod } from "../model/pod.ts";
 import { isSurplus } from "../model/readiness.ts";
@@ -38,7 +38,7 @@ export async function gatherZones(namespaces: readonly string[], source: Source,
   const zones = results.flatMap(({ items }) => items);
   return {
     failures,
-    groups: groupBy(zones.toSorted(byName), groupKey),
+    groups: Map.groupBy(zones.toSorted(byName), groupKey),
     resourceVersions: new Map(results.map(({ namespace, resourceVersion }) => [namespace, resourceVersion])),
   };
 }
@@ -97,7 +97,9 @@ async function gatherNamed(names: readonly string[], namespace: string, source: 
   const labelSelector = `${LABELS.rolloutGroup} in (${names.toSorted().slice(0, MAX_NAMED).join()})`;
   const query = { namespace, labelSelector };
   const { items } = await readAll({ resource: statefulSets, query, read: readZone }, source, source.call);
-  const groups = await Promise.all([...groupBy(items, groupKey).values()].map((zones) => completeGroup(zones, source)));
+  const groups = await Promise.all(
+    [...Map.groupBy(items, groupKey).values()].map((zones) => completeGroup(zones, source)),
+  );
   return groups.flatMap(({ complete, orphans }) => [
     ...complete.map((zone) => ({ ...zone, orphaned: "named" as const })),
     ...orphans,

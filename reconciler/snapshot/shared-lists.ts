@@ -3,7 +3,6 @@
  * however few it finds. They find the pods that carry the label of a group, too, whatever StatefulSet made them.
  */
 import { LABELS } from "../model/annotations.ts";
-import { groupBy } from "../model/order.ts";
 import type { Labels } from "../model/label-selector.ts";
 import type { Zone } from "../model/zone.ts";
 
@@ -36,7 +35,7 @@ interface Part {
  * Zones share lists if their selectors name the same labels, and no expressions; any other has a list of its own.
  */
 export function planLists(zones: readonly Zone[]): SharedList[] {
-  const alike = groupBy(partsOf(zones), ({ selector, zones: [first] }) => {
+  const alike = Map.groupBy(partsOf(zones), ({ selector, zones: [first] }) => {
     const labels = labelsOf(selector);
     return labels ? Object.keys(labels).toSorted().join() : `${selector} ${first?.uid}`;
   });

@@ -1,6 +1,5 @@
 /** The table of `zonewise doctor`, the gravest subject first. Pure. */
 import { BUDGETS } from "./budgets.ts";
-import { groupBy } from "../../../reconciler/model/order.ts";
 import { groupKey } from "../../../reconciler/model/zone.ts";
 import { type Check, type Finding, type Found, isGrouped } from "./check.ts";
 import { INSTALLATION } from "./installation.ts";
@@ -39,7 +38,7 @@ const NOTHING: Found = {
  */
 export function diagnose(found: Partial<Found>): Finding[] {
   const zones = (found.sets ?? []).map(({ zone }) => zone);
-  const facts = { ...NOTHING, ...found, zones, groups: groupBy(zones.filter(isGrouped), groupKey) };
+  const facts = { ...NOTHING, ...found, zones, groups: Map.groupBy(zones.filter(isGrouped), groupKey) };
   const findings = CHECKS.flatMap(({ find }) => find(facts));
   const sorted = (["error", "warning"] as const).flatMap((level) => findings.filter((one) => one.level === level));
   const fixes = new Set<string>();

@@ -14,7 +14,7 @@ import type { StoredBudget } from "../scope.ts";
 import { missingPods } from "../unavailability.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
-import { byName, byOrdinal, groupBy } from "../../model/order.ts";
+import { byName, byOrdinal } from "../../model/order.ts";
 
 /** A budget with the object that it was read from. */
 export interface ListedBudget extends StoredBudget {
@@ -91,7 +91,7 @@ export async function gatherUnderBudget(
     readAll({ resource: statefulSets, query, read: readZone }, source, call),
     readAll({ resource: pods, query, read: readPod }, source, call),
   ]);
-  const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
+  const byOwner = Map.groupBy(selected.items, ({ owner = "" }) => owner);
   const orphans = await findOrphans(selected.items, sets.items, { ...source, call });
   const left = orphans.filter(({ orphaned }) => orphaned !== "outside");
   const outside = orphans.filter(({ orphaned }) => orphaned === "outside");

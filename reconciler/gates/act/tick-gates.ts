@@ -17,7 +17,6 @@ import { bypassesOf, isHeld, judgeGates } from "../hold.ts";
 import type { GateChange } from "../report.ts";
 import { identityOf, type RolloutView, type Wanted, wantedBy } from "../rollout.ts";
 import { hold } from "../../model/decision.ts";
-import { groupBy } from "../../model/order.ts";
 import { type Bypass, groupKey, type GateVerdicts, type Zone, type ZoneList } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
 import { isOutdated } from "../../rollout/act/take-rollout-step.ts";
@@ -82,7 +81,7 @@ export function createGates({ clock, log, metrics }: GatesTools): Gates {
       const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, context)] as const)));
       for (const [namespace, one] of lists)
         if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
-      const byGroup = groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) =>
+      const byGroup = Map.groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) =>
         groupKey({ namespace: ref.namespace, group }),
       );
       const begun = new Map<string, Promise<Followed[]>>();

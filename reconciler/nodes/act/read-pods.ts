@@ -21,7 +21,6 @@ import {
 import { livingReservations, presentIn } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/zpdb.ts";
 import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
-import { groupBy } from "../../model/order.ts";
 import { groupKey, type Zone } from "../../model/zone.ts";
 import type { LabelSelector } from "../../model/label-selector.ts";
 import {
@@ -96,7 +95,7 @@ export function createPodReader(source: PodReaderSource): ReadPods {
   );
   const whyRolloutHolds = async (leaving: readonly NodePod[]): Promise<string | undefined> => {
     const all = await zones();
-    const here = [...groupBy(all, groupKey)].filter(([, group]) => mayHavePodsHere(leaving, group));
+    const here = [...Map.groupBy(all, groupKey)].filter(([, group]) => mayHavePodsHere(leaving, group));
     const orphans = await Promise.all(here.map(async ([key, group]) => [key, await orphansOf(group)] as const));
     return whyHeldByRollout(leaving, all, new Map(orphans));
   };

@@ -2,9 +2,8 @@
  * Reads the facts that only scaling needs, on demand: the times of the last downscales, and the resources that zones
  * mirror.
  */
-import { messageOf } from "../../../infra/errors.ts";
+import { messageOf, absent } from "../../../infra/errors.ts";
 import type { Zone } from "../../model/zone.ts";
-import { gatherDownscales } from "../../downscale/act/gather-downscales.ts";
 import { wantsDownscale } from "../leader.ts";
 import { addFacts, zoneFactsOf, type ReferenceReading, type ScalingSnapshot, type ZoneTimes } from "../snapshot.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
@@ -12,6 +11,12 @@ import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { MayDownscale } from "../../budget/act/may-disrupt.ts";
 import type { PodNotifier } from "./pod-notifier.ts";
 import type { References } from "./references.ts";
+import { ownValue } from "../../../infra/json.ts";
+import type { Call, Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
+import { configMaps } from "../../../infra/kubernetes/resources.ts";
+import { lastDownscaleOf, laterOf } from "../../downscale/pending.ts";
+import { readTracker } from "../../downscale/tracker.ts";
+import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
 
 /** The snapshot for the first decision about a group. */
 export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Promise<ScalingSnapshot> {
@@ -66,3 +71,31 @@ export interface ScalingTools {
 }
 
 export interface Scaler extends Context, ScalingTools {}
+
+/** Reads a zone tracker (§4.2); empty if it does not exist. Throws the error of the API server. */
+export async function gatherTracker(cluster: Cluster, tracker: Ref, call?: Call): Promise<ReadonlyMap<string, string>> {
+  const found = await cluster.get(configMaps, tracker, call).catch(absent);
+  return readTracker(found?.data);
+}
+
+/**
+ * When the zones of one group were last scaled down, by the zone tracker and by pending downscales; the zones
+ * themselves carry their annotations. No pending downscale may be concluded between reading the zones and this. Throws
+ * the error of the API server.
+ */
+export async function gatherDownscales(
+  cluster: Cluster,
+  zones: readonly Zone[],
+  { zoneTracker, now }: Pick<ScalingTools, "zoneTracker"> & Pick<ZoneTimes, "now">,
+): Promise<ReadonlyMap<string, string>> {
+  const [first] = zones;
+  if (!first) return new Map();
+  const { namespace, group, name } = first;
+  const pending = await gatherPending(cluster, { namespace, name: nameLease(group, name) });
+  const times = new Map(await gatherTracker(cluster, { namespace, name: zoneTracker }));
+  for (const zone of zones) {
+    const last = laterOf(times.get(zone.name), lastDownscaleOf(ownValue(pending, zone.name), zone, now));
+    if (last !== undefined) times.set(zone.name, last);
+  }
+  return times;
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { podFqdn } from "../../../reconciler/model/fqdn.ts";
-import { byName, byOrdinal, groupBy, moveToFront } from "../../../reconciler/model/order.ts";
+import { byName, byOrdinal, moveToFront } from "../../../reconciler/model/order.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { readZone, selectorText, withPods } from "../../../reconciler/model/zone.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
@@ -40,7 +40,7 @@ describe("order", () => {
       statefulSetObject({ name: "y" }),
       statefulSetObject({ name: "z" }),
     ];
-    const groups = groupBy(
+    const groups = Map.groupBy(
       sets.map((set) => readZone(set)),
       (zone) => zone.group,
     );
