@@ -1,6 +1,6 @@
 /** Explains a node by the records of its update, in its shadow and in the status of its policy. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { matchesLabels } from "../../reconciler/budget/zpdb.ts";
+import { matchesLabels } from "../../reconciler/model/label-selector.ts";
 import type { UpdateNode } from "../../reconciler/nodes/node.ts";
 import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";

@@ -16,6 +16,7 @@ import {
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
 import type { StoredBudget } from "../../reconciler/budget/scope.ts";
 import { readGate } from "../../reconciler/gates/gate.ts";
+import { type LabelSelector, matchesSelector } from "../../reconciler/model/label-selector.ts";
 import { groupKey, readZone } from "../../reconciler/model/zone.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
@@ -96,7 +97,7 @@ async function gatherOwnRights(session: Session): Promise<Found["accounts"]> {
 }
 
 interface Selecting {
-  readonly namespaceSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+  readonly namespaceSelector?: LabelSelector;
 }
 
 /** A policy, or a webhook configuration. */
@@ -112,10 +113,18 @@ const mutatingPolicies: Resource<Registered> = {
   plural: "mutatingadmissionpolicies",
 };
 
-/** The only namespace that it guards; `undefined` if it selects namespaces in another way. */
-function placeOf({ spec, webhooks = [] }: Registered): string | undefined {
-  const { namespaceSelector } = spec?.matchConstraints ?? webhooks[0] ?? {};
-  return namespaceSelector?.matchLabels?.["kubernetes.io/metadata.name"];
+/** The label that Kubernetes gives each namespace. */
+const NAME = "kubernetes.io/metadata.name";
+
+/** False if its selector leaves the namespace out by its name: other labels of namespaces are not read here. */
+function mayGuard({ spec, webhooks = [] }: Registered, namespace: string): boolean {
+  const { namespaceSelector = {} } = spec?.matchConstraints ?? webhooks[0] ?? {};
+  const { matchLabels = {}, matchExpressions = [] } = namespaceSelector;
+  const byName = {
+    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(([key]) => key === NAME)),
+    matchExpressions: matchExpressions.filter(({ key }) => key === NAME),
+  };
+  return matchesSelector(byName, { [NAME]: namespace });
 }
 
 /** Tells in which namespaces admission raises partitions: what guards another namespace raises none here. */
@@ -126,8 +135,7 @@ async function gatherRaised(session: Session): Promise<Found["isRaised"]> {
     ),
   );
   const raising = lists.flat().filter(({ metadata }) => /^raise-partition\b/.test(metadata?.name ?? ""));
-  const places = new Set(raising.map(placeOf));
-  return (namespace) => places.has(namespace) || places.has(undefined);
+  return (namespace) => raising.some((one) => mayGuard(one, namespace));
 }
 
 type KeyedObject = { readonly metadata?: ObjectMeta | undefined };

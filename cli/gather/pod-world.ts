@@ -8,7 +8,7 @@ import { collect } from "../../infra/kubernetes/collect.ts";
 import { once } from "../../infra/once.ts";
 import { type PodDisruptionBudget, podDisruptionBudgets, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { matchesLabels } from "../../reconciler/budget/zpdb.ts";
+import { selectsLabels } from "../../reconciler/budget/scope.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/budget/act/gather-budget.ts";
 import { openReservationStore } from "../../reconciler/budget/act/reservation-store.ts";
 import type { World, WorldBudget } from "../../reconciler/plan/world.ts";
@@ -82,9 +82,8 @@ async function groupOf({ cluster }: Session, { namespace, madeBy, labels }: Pod)
 async function gatherUngrouped(session: Session, { namespace, labels }: Pod): Promise<World> {
   const listed = (await listBudgets(namespace, session)) ?? [];
   const read = async (budget: ListedBudget): Promise<WorldBudget> => {
-    const { content, matchLabels, object } = budget;
-    const isRead = matchLabels && matchesLabels(matchLabels, labels) && !("problem" in content);
-    if (!isRead) return { ...budget, reservations: {}, others: [] };
+    const { content, object } = budget;
+    if (!selectsLabels(budget, labels) || "problem" in content) return { ...budget, reservations: {}, others: [] };
     const { reservations } = await openReservationStore(session.cluster, object, {});
     return { ...budget, reservations, others: (await gatherUnderBudget(content, session)).zones };
   };

@@ -1,5 +1,6 @@
 /** Reads the revisions of a StatefulSet. */
 import { controllerRevisions } from "../../infra/kubernetes/resources.ts";
+import { selectorText } from "../../reconciler/model/label-selector.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { gatherZonePods, readAll } from "../../reconciler/snapshot/gather.ts";
 import {
@@ -15,7 +16,7 @@ import type { Session } from "../session.ts";
 
 /** The newest first. Rejects with the error of the API server. */
 async function gatherRevisions(session: Pick<Session, "cluster">, zone: Zone): Promise<readonly Revision[]> {
-  const query = { namespace: zone.namespace, labelSelector: zone.selector };
+  const query = { namespace: zone.namespace, labelSelector: selectorText(zone.selector) };
   const { items } = await readAll({ resource: controllerRevisions, query, read: (one) => one }, session);
   return items
     .filter(({ metadata }) => metadata?.ownerReferences?.some(({ uid }) => uid === zone.uid))

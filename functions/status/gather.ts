@@ -29,6 +29,7 @@ import { readTicking } from "../../reconciler/report/act/read-ticking.ts";
 import { byTime, type EventTimes, lastSeen, timesOf } from "../../reconciler/report/event-times.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
+import { selectorText } from "../../reconciler/model/label-selector.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import {
@@ -281,7 +282,7 @@ async function readPodsOf({ cluster }: GatherOptions, { namespace, name, status 
   const zones = await collectRead(cluster.list(statefulSets, query, READ), readZone);
   return await Promise.all(
     zones.map(async (zone) => {
-      const selected = cluster.list(pods, { namespace, labelSelector: zone.selector }, READ);
+      const selected = cluster.list(pods, { namespace, labelSelector: selectorText(zone.selector) }, READ);
       const own = (await collectRead(selected, readLivePod)).filter(({ owner }) => owner === zone.uid);
       return { ...zone, pods: own.toSorted(byOrdinal) };
     }),

@@ -2,10 +2,11 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { isTerminating } from "../model/health.ts";
+import { type Labels, matchesLabels } from "../model/label-selector.ts";
 import { listSome } from "../../infra/cut.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Pod } from "../model/pod.ts";
-import { type Budget, matchesLabels, type MatchLabels } from "./zpdb.ts";
+import type { Budget } from "./zpdb.ts";
 import { verdict, type Verdict } from "./verdict.ts";
 import type { BudgetProblem } from "./partition.ts";
 
@@ -13,11 +14,13 @@ import type { BudgetProblem } from "./partition.ts";
 export interface StoredBudget {
   readonly ref: ObjectRef;
   readonly content: Budget | BudgetProblem;
-  /**
-   * Read even if the rest of the budget is invalid; undefined if it cannot be read: the budget then selects nothing.
-   */
-  readonly matchLabels: MatchLabels | undefined;
+  /** Read even if the rest of the budget is invalid; undefined if they cannot be read. */
+  readonly matchLabels: Labels | undefined;
 }
+
+/** True if the budget selects these labels. One whose labels cannot be read, which is invalid, may select any. */
+export const selectsLabels = ({ matchLabels }: Pick<StoredBudget, "matchLabels">, labels: Labels): boolean =>
+  matchLabels === undefined || matchesLabels(matchLabels, labels);
 
 /**
  * The budget that, by its labels alone, selects all that the others select: without the others no pod loses its
@@ -48,7 +51,7 @@ export function findBudget(
   { uid, unpinned, createdAt }: DisruptionTarget = {},
 ): Budget | Verdict {
   if (uid !== undefined && uid !== pod.uid) return judgeOther(pod, createdAt);
-  const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));
+  const found = budgets.filter((budget) => selectsLabels(budget, pod.labels));
   if (isTerminating(pod) && unpinned && mayBeUnder(pod, found, budgets))
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
   if (isTerminating(pod) || ["Succeeded", "Failed"].includes(pod.phase))
@@ -96,7 +99,7 @@ export function findBudgetsOfZone<B extends StoredBudget>(
 ): Verdict | readonly B[] {
   if (budgets.length > 0 && zone.textProblem !== undefined)
     return verdict("LabelsTooLong", `${zone.name}: ${zone.textProblem}`, [zone]);
-  const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, zone.labels));
+  const found = budgets.filter((budget) => selectsLabels(budget, zone.labels));
   const invalid = found.find(({ content }) => "problem" in content);
   return invalid && "problem" in invalid.content ? refuseInvalid(invalid, invalid.content, zone) : found;
 }

@@ -7,6 +7,7 @@ import { cut } from "../../infra/cut.ts";
 import { parseGoDuration } from "../../infra/duration.ts";
 import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
+import type { Labels } from "../model/label-selector.ts";
 import { type CompilePartition, compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
 
 export const BUDGET_KIND = "ZoneAwarePodDisruptionBudget";
@@ -20,7 +21,7 @@ export interface Budget {
   readonly generation: number | undefined;
   readonly allowance: Allowance;
   /** Selects pods by their labels, and StatefulSets by theirs. */
-  readonly matchLabels: MatchLabels;
+  readonly matchLabels: Labels;
   /** Undefined in zone mode. */
   readonly partitionOf: PartitionOf | undefined;
   /** Milliseconds that a pod of another zone must have been ready for; 0 or more. */
@@ -118,11 +119,8 @@ function readTerms({ spec, partition, delayMs = 0 }: RawBudget) {
   };
 }
 
-/**
- * The labels that an object selects by, even if the rest of it is invalid; undefined if they cannot be read: then it
- * selects nothing.
- */
-export function selectorOf(object: unknown): MatchLabels | undefined {
+/** The labels that an object selects by, even if the rest of it is invalid; undefined if they cannot be read. */
+export function selectorOf(object: unknown): Labels | undefined {
   return readMatchLabels(fieldsOf(fieldsOf(object)["spec"]));
 }
 
@@ -166,8 +164,6 @@ function readDelay(spec: Fields): number | undefined {
 const has = (fields: Fields, field: string): boolean => Object.hasOwn(fields, field);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-export type MatchLabels = Readonly<Record<string, string>>;
-
 /** No object has as many; checking takes time by their number. */
 const MAX_LABELS = 1000;
 
@@ -175,15 +171,10 @@ const MAX_LABELS = 1000;
 const NAME = /^(?=.{1,63}$)[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?$/;
 const PREFIX = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
-/** True if the selector matches the labels of an object; an empty one matches everything. */
-export function matchesLabels(matchLabels: MatchLabels, labels: Readonly<Record<string, string>> | undefined): boolean {
-  return Object.entries(matchLabels).every(([key, value]) => labels?.[key] === value);
-}
-
 /** The `matchLabels` of a spec; undefined if there are none or they are invalid. */
-function readMatchLabels(spec: Fields): MatchLabels | undefined {
+function readMatchLabels(spec: Fields): Labels | undefined {
   return problemOfSelector(spec) === undefined
-    ? (spec as { selector: { matchLabels: MatchLabels } }).selector.matchLabels
+    ? (spec as { selector: { matchLabels: Labels } }).selector.matchLabels
     : undefined;
 }
 
@@ -192,7 +183,8 @@ export function problemOfSelector({ selector }: Fields): string | undefined {
   if (selector === undefined) return "invalid value: selector is not found";
   const refuse = (why: string): string => `invalid value: selector is not valid, got ${why}`;
   if (!isFields(selector)) return refuse("no map");
-  const { matchLabels } = selector;
+  const { matchLabels, matchExpressions = [] } = selector;
+  if (!Array.isArray(matchExpressions) || matchExpressions.length > 0) return refuse("matchExpressions");
   if (matchLabels === undefined) return "invalid value: selector is not found";
   if (!isFields(matchLabels)) return refuse("matchLabels, which is not a map");
   const keys = Object.keys(matchLabels);

@@ -15,7 +15,7 @@ import {
 import { lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import type { Hold } from "./decision.ts";
-import type { Labels } from "./label-selector.ts";
+import { type Labels, type LabelSelector, problemOfExpressions, selectorText } from "./label-selector.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { findWindowProblem, readRolloutWindow, type WrittenWindow } from "./rollout-window.ts";
@@ -50,10 +50,10 @@ export interface Zone {
   readonly window: WrittenWindow | undefined;
   /** The bypass of its gates as written; the gates decide whether it counts. */
   readonly bypass?: WrittenBypass;
-  /** Problems of its labels and annotations, without that of its window: `problemsOf` has all. */
+  /** Problems of its labels, annotations and selector, without that of its window: `problemsOf` has all. */
   readonly problems: readonly string[];
-  /** The selector of its pods, in the API's notation. */
-  readonly selector: string;
+  /** The selector of its pods. */
+  readonly selector: LabelSelector;
   /** The Service that names its pods. */
   readonly serviceName: string;
   /** The ordinal of its first pod: `spec.ordinals.start`. */
@@ -143,18 +143,21 @@ export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
     observedGeneration,
     terminating: metadata.deletionTimestamp !== undefined,
     observed: observedGeneration >= generation,
-    ...readSettings(metadata, spec.replicas),
+    ...readSettings(metadata, spec),
     ...boundText({ labels: metadata.labels ?? {}, ...readSpec(spec) }),
     status: readStatus(status, spec.minReadySeconds),
   };
 }
 
-/** It matches no pod: those of a zone whose selector was left out count as missing. */
-const NO_POD = `${LABELS.rolloutGroup},!${LABELS.rolloutGroup}`;
+/** It matches no pod: those of a zone whose selector was left out, or is invalid, count as missing. */
+const NO_POD: LabelSelector = {
+  matchExpressions: ["Exists", "DoesNotExist"].map((operator) => ({ key: LABELS.rolloutGroup, operator })),
+};
 
 function boundText<T extends Pick<Zone, "labels" | "podLabels" | "selector" | "images" | "serviceName">>(text: T) {
   const { labels, podLabels, selector, images, serviceName } = text;
-  const length = lengthOf(labels) + lengthOf(podLabels) + [selector, serviceName, ...images].join("").length;
+  const length =
+    lengthOf(labels) + lengthOf(podLabels) + [selectorText(selector), serviceName, ...images].join("").length;
   if (length <= MAX_TEXT) return text;
   return {
     ...text,
@@ -171,12 +174,17 @@ function readSpec({ replicas = 1, updateStrategy, selector, serviceName = "", or
   return {
     replicas,
     updateStrategy: updateStrategy?.type ?? "RollingUpdate",
-    selector: selectorText(selector),
+    selector: selector && problemOfExpressions(selector) === undefined ? readSelector(selector) : NO_POD,
     serviceName,
     firstOrdinal: ordinals?.start ?? 0,
     ...readTemplate(template),
   };
 }
+
+const readSelector = ({ matchLabels, matchExpressions }: LabelSelector): LabelSelector => ({
+  ...(matchLabels && { matchLabels }),
+  ...(matchExpressions && { matchExpressions }),
+});
 
 function readTemplate(template: Spec["template"] | undefined) {
   const containers = template?.spec?.containers ?? [];
@@ -196,8 +204,8 @@ function boundImage(image: string): string {
   return `${cut(image, MAX_IMAGE_LENGTH)}\u2026 (${digest})`;
 }
 
-/** The settings that users make by labels and annotations. */
-function readSettings({ labels, annotations: written }: ObjectMeta, replicas: number | undefined) {
+/** The settings that users make by labels and annotations, and what is wrong with them or with the selector. */
+function readSettings({ labels, annotations: written }: ObjectMeta, { replicas, selector = {} }: Partial<Spec>) {
   const { value: annotations, problem } = boundValues(written);
   const maxUnavailable = parseMaxUnavailable(annotations?.[ANNOTATIONS.maxUnavailable], replicas);
   const paused = parsePaused(annotations?.[ANNOTATIONS.paused]);
@@ -214,6 +222,7 @@ function readSettings({ labels, annotations: written }: ObjectMeta, replicas: nu
     ...(bypass.value && { bypass: bypass.value }),
     problems: [
       problem,
+      problemOfExpressions(selector),
       maxUnavailable.problem,
       paused.problem,
       bypass.problem,
@@ -225,7 +234,7 @@ function readSettings({ labels, annotations: written }: ObjectMeta, replicas: nu
   };
 }
 
-/** The problems of its labels and annotations, a sentence each. */
+/** The problems of its labels, annotations and selector, a sentence each. */
 export function problemsOf({ window, problems }: Pick<Zone, "window" | "problems">): readonly string[] {
   const closes = findWindowProblem(window);
   return closes === undefined ? problems : [`${closes}; the zone's pods stay until it is corrected`, ...problems];
@@ -270,22 +279,6 @@ export function isSettledByStatus({ observed, replicas, status }: Zone): boolean
     currentRevision === updateRevision &&
     counts.every((count) => count === replicas)
   );
-}
-
-const OPERATORS: Record<string, (key: string, values: string) => string> = {
-  In: (key, values) => `${key} in (${values})`,
-  NotIn: (key, values) => `${key} notin (${values})`,
-  Exists: (key) => key,
-  DoesNotExist: (key) => `!${key}`,
-};
-
-/** A LabelSelector in the notation of the API's `labelSelector` parameter. */
-export function selectorText(selector: Spec["selector"] | undefined): string {
-  const labels = Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const expressions = (selector?.matchExpressions ?? []).map(
-    ({ key, operator, values }) => OPERATORS[operator]?.(key, (values ?? []).join(",")) ?? "",
-  );
-  return [...labels, ...expressions].filter((term) => term !== "").join(",");
 }
 
 /** The zones of all groups, as one list has them. */

@@ -4,8 +4,8 @@ import type { ZoneWithPods } from "../model/zone.ts";
 import { decideEviction } from "../budget/decide-eviction.ts";
 import { decideDownscale } from "../budget/decide-downscale.ts";
 import { livingReservations, presentIn, type Reservations } from "../budget/reservation.ts";
-import { findBudget, findBudgetsOfZone, type DisruptionTarget } from "../budget/scope.ts";
-import { type Budget, matchesLabels } from "../budget/zpdb.ts";
+import { findBudget, findBudgetsOfZone, selectsLabels, type DisruptionTarget } from "../budget/scope.ts";
+import type { Budget } from "../budget/zpdb.ts";
 import type { EvictionSnapshot } from "../budget/unavailability.ts";
 import { holdDownscale, isAllowed, type Verdict } from "../budget/verdict.ts";
 import type { Hold } from "../model/decision.ts";
@@ -60,8 +60,8 @@ export function judgeDownscale(world: World, zone: ZoneWithPods, replicas: numbe
 }
 
 /** The zones that the budget selects, in byte order of their names. */
-function zonesOf({ zones }: World, { matchLabels }: Budget, budget: WorldBudget | undefined): readonly ZoneWithPods[] {
-  return [...zones.filter(({ labels }) => matchesLabels(matchLabels, labels)), ...(budget?.others ?? [])].toSorted(
+function zonesOf({ zones }: World, selecting: Budget, budget: WorldBudget | undefined): readonly ZoneWithPods[] {
+  return [...zones.filter(({ labels }) => selectsLabels(selecting, labels)), ...(budget?.others ?? [])].toSorted(
     byName,
   );
 }
@@ -70,10 +70,8 @@ function zonesOf({ zones }: World, { matchLabels }: Budget, budget: WorldBudget 
 export function reserve(world: World, pod: Pod): World {
   const time = new Date(world.now).toISOString();
   const own: Reservations = { [pod.name]: { kind: "rollout", uid: pod.uid, pinned: true, time, by: "a look ahead" } };
-  const selects = ({ matchLabels }: WorldBudget): boolean =>
-    matchLabels !== undefined && matchesLabels(matchLabels, pod.labels);
   const budgets = world.budgets.map((one) =>
-    selects(one) ? { ...one, reservations: { ...one.reservations, ...own } } : one,
+    selectsLabels(one, pod.labels) ? { ...one, reservations: { ...one.reservations, ...own } } : one,
   );
   return { ...world, budgets };
 }

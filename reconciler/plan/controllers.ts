@@ -1,7 +1,7 @@
 /**
  * Simulates the StatefulSet controller and the kubelets, as if they had time to finish: pods that are gone come back
  * at the update revision, surplus ones go, and every pod that can become ready is ready. A pod that cannot come up
- * stays as it is.
+ * stays as it is, and one that an earlier StatefulSet has left behind keeps its name from the controller.
  */
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
@@ -20,7 +20,8 @@ export function settle(world: World): { readonly world: World; readonly tookMs: 
 }
 
 const canStart = (pod: Pod): boolean => !isReady(pod) && pod.health.fault === undefined;
-const isStarting = (zone: ZoneWithPods): boolean => zone.pods.some(canStart) || zone.pods.length < zone.replicas;
+const isStarting = (zone: ZoneWithPods): boolean =>
+  zone.pods.some(canStart) || zone.pods.length < zone.replicas - (zone.strangers?.length ?? 0);
 
 function isPending(zone: ZoneWithPods): boolean {
   return !zone.observed || isStarting(zone) || zone.pods.length > zone.replicas || !hasCounts(zone, countPods(zone));
@@ -28,11 +29,13 @@ function isPending(zone: ZoneWithPods): boolean {
 
 function settleZone(zone: ZoneWithPods, now: number): ZoneWithPods {
   const there = new Map(zone.pods.map((pod) => [pod.name, pod]));
-  const pods = Array.from({ length: zone.replicas }, (_, i) => {
-    const name = `${zone.name}-${zone.firstOrdinal + i}`;
+  const taken = new Set(zone.strangers?.map(({ name }) => name));
+  const names = Array.from({ length: zone.replicas }, (_, i) => `${zone.name}-${zone.firstOrdinal + i}`);
+  const pods = names.flatMap((name): Pod[] => {
     const pod = there.get(name);
-    if (!pod || isTerminating(pod)) return createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now });
-    return canStart(pod) ? { ...pod, health: readyHealth(now), readySince: now } : pod;
+    if (!pod && taken.has(name)) return [];
+    if (!pod || isTerminating(pod)) return [createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now })];
+    return [canStart(pod) ? { ...pod, health: readyHealth(now), readySince: now } : pod];
   });
   return withCounts({ ...zone, pods, observed: true, observedGeneration: zone.generation });
 }

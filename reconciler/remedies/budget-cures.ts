@@ -1,7 +1,7 @@
 /** Cures for budgets that do not fit their StatefulSets, or that several zones or pods share. Pure. */
 import { findCovering } from "../budget/scope.ts";
-import { matchesLabels } from "../budget/zpdb.ts";
 import { LABELS } from "../model/annotations.ts";
+import { matchesLabels, selectorText } from "../model/label-selector.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { growZone, named, type RuleContext } from "./cures.ts";
@@ -105,11 +105,12 @@ export function curePodLabels(
   const why = `pods of ${name} have labels of another group, which budget ${budget} selects`;
   const own = labels[LABELS.rolloutGroup];
   // A pod that its StatefulSet no longer selects becomes an orphan. A Service may still select it by other labels.
-  const isBound = selector.split(",").some((term) => term.includes(LABELS.rolloutGroup));
+  const text = selectorText(selector);
+  const isBound = text.includes(LABELS.rolloutGroup);
   if (isBound || own === undefined || lacking.some(([key]) => key !== LABELS.rolloutGroup))
     return how(why, kubectl(zone, `edit zpdb ${budget}`));
   const patch = JSON.stringify({ spec: { template: { metadata: { labels: { [LABELS.rolloutGroup]: own } } } } });
-  const pods = `label --overwrite pods -l '${selector}' ${LABELS.rolloutGroup}=${own}`;
+  const pods = `label --overwrite pods -l '${text}' ${LABELS.rolloutGroup}=${own}`;
   const set = `patch statefulset ${name} --type=merge -p '${patch}'`;
   return how(
     `${why}; give them its own, also in the template, which replaces them in turn`,

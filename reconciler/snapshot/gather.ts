@@ -11,6 +11,7 @@ import {
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
+import { matchesSelector } from "../model/label-selector.ts";
 import { byName } from "../model/order.ts";
 import { ordinalsOf, orphanedZone, orphansByOwner } from "../model/orphans.ts";
 import { type Pod, readPod } from "../model/pod.ts";
@@ -24,7 +25,7 @@ import {
   type ZoneList,
   type ZoneWithPods,
 } from "../model/zone.ts";
-import { isOtherThan, planLists } from "./shared-lists.ts";
+import { planLists } from "./shared-lists.ts";
 
 /**
  * Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the
@@ -87,7 +88,7 @@ async function completeGroup(zones: readonly Zone[], source: BoundSource): Promi
 
 /** True of a pod that was left behind, and that the StatefulSet which wants its name cannot adopt. */
 const isInTheWay = (pod: Pod, zone: Zone): boolean =>
-  pod.madeBy === zone.name && !isSurplus(pod, zone) && isOtherThan(zone.selector, pod.labels);
+  pod.madeBy === zone.name && !isSurplus(pod, zone) && !matchesSelector(zone.selector, pod.labels);
 
 /** Groups that pods of one group may name: one selector holds them. */
 const MAX_NAMED = 32;

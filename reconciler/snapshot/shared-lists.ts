@@ -3,7 +3,7 @@
  * however few it finds. They find the pods that carry the label of a group, too, whatever StatefulSet made them.
  */
 import { LABELS } from "../model/annotations.ts";
-import type { Labels } from "../model/label-selector.ts";
+import { type Labels, type LabelSelector, matchesSelector, selectorText } from "../model/label-selector.ts";
 import type { Zone } from "../model/zone.ts";
 
 /** A list that finds the pods of these zones, and possibly others. */
@@ -19,12 +19,9 @@ interface SharedList {
 /** Characters of a selector, so that its URL stays below the 8 kB that proxies accept. */
 const MAX_CHARACTERS = 3000;
 
-/** A label of a selector that has neither an expression nor an empty value. */
-const TERM = /^([\w./-]+)=([\w.-]+)$/;
-
 /** Zones that one selector finds. */
 interface Part {
-  readonly selector: string;
+  readonly selector: LabelSelector;
   readonly zones: readonly Zone[];
   /** Set if it selects by the label of the group alone. */
   readonly isOfGroup?: boolean;
@@ -37,7 +34,7 @@ interface Part {
 export function planLists(zones: readonly Zone[]): SharedList[] {
   const alike = Map.groupBy(partsOf(zones), ({ selector, zones: [first] }) => {
     const labels = labelsOf(selector);
-    return labels ? Object.keys(labels).toSorted().join() : `${selector} ${first?.uid}`;
+    return labels ? Object.keys(labels).toSorted().join() : `${first?.uid}`;
   });
   return [...alike.values()].flatMap((same) => splitByLength(same).map(listOf));
 }
@@ -48,34 +45,29 @@ export function planLists(zones: readonly Zone[]): SharedList[] {
  */
 function partsOf(zones: readonly Zone[]): Part[] {
   const [group = ""] = zones.map((zone) => zone.group);
-  const isBound = ({ selector }: Zone): boolean => labelsOf(selector)?.[LABELS.rolloutGroup] === group;
+  const isBound = ({ selector }: Zone): boolean => selector.matchLabels?.[LABELS.rolloutGroup] === group;
   const bound = zones.filter(isBound);
   const isLabelled = bound.length > 0 || zones.some(({ podLabels }) => podLabels[LABELS.rolloutGroup] === group);
   const others = zones.filter((zone) => !isBound(zone)).map((zone) => ({ selector: zone.selector, zones: [zone] }));
-  const ofGroup = { selector: `${LABELS.rolloutGroup}=${group}`, zones: bound, isOfGroup: true };
+  const ofGroup = { selector: { matchLabels: { [LABELS.rolloutGroup]: group } }, zones: bound, isOfGroup: true };
   return isLabelled && group !== "" ? [ofGroup, ...others] : others;
 }
 
-/** True if the selector is known not to match the labels; false for one with expressions. */
-export function isOtherThan(selector: string, labels: Labels): boolean {
-  return Object.entries(labelsOf(selector) ?? {}).some(([key, value]) => labels[key] !== value);
-}
-
-function labelsOf(selector: string): Labels | undefined {
-  const terms = selector.split(",").map((term) => TERM.exec(term));
-  return terms.every((term) => term !== null)
-    ? Object.fromEntries(terms.map(([, key = "", value = ""]) => [key, value]))
-    : undefined;
+/** The labels of a selector that has labels alone, none of them empty; undefined for any other. */
+function labelsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): Labels | undefined {
+  const values = Object.values(matchLabels);
+  return matchExpressions.length === 0 && values.length > 0 && !values.includes("") ? matchLabels : undefined;
 }
 
 function splitByLength(parts: readonly Part[]): Part[][] {
   const lists: Part[][] = [];
   let left = 0;
   for (const part of parts) {
-    left -= part.selector.length;
+    const { length } = selectorText(part.selector);
+    left -= length;
     if (left < 0 || lists.length === 0) {
       lists.push([]);
-      left = MAX_CHARACTERS - part.selector.length;
+      left = MAX_CHARACTERS - length;
     }
     lists.at(-1)?.push(part);
   }
@@ -84,21 +76,22 @@ function splitByLength(parts: readonly Part[]): Part[][] {
 
 function listOf(parts: readonly Part[]): SharedList {
   const zones = parts.flatMap((part) => part.zones);
-  const owners = new Map(zones.map((zone) => [zone.uid, { zone, own: Object.entries(labelsOf(zone.selector) ?? {}) }]));
+  const owners = new Map(zones.map((zone) => [zone.uid, zone]));
   return {
     labelSelector: joinSelectors(parts.map(({ selector }) => selector)),
     zones,
     findsGroup: parts.some(({ isOfGroup }) => isOfGroup),
     zoneOf(uid, labels) {
-      const { zone, own = [] } = owners.get(uid ?? "") ?? {};
-      return own.every(([key, value]) => labels[key] === value) ? zone : undefined;
+      const zone = owners.get(uid ?? "");
+      return zone && matchesSelector(zone.selector, labels) ? zone : undefined;
     },
   };
 }
 
 /** Selects all that these selectors do: each label has a value that it has in one of them. */
-function joinSelectors(selectors: readonly string[]): string {
-  if (selectors.length === 1) return selectors[0] ?? "";
+function joinSelectors(selectors: readonly LabelSelector[]): string {
+  const [only = {}, ...more] = selectors;
+  if (more.length === 0) return selectorText(only);
   const values = new Map<string, Set<string>>();
   for (const selector of selectors)
     for (const [key, value] of Object.entries(labelsOf(selector) ?? {}))

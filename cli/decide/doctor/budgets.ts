@@ -1,8 +1,8 @@
 /** Checks of `zonewise doctor`: disruption budgets, and the pods that they are to protect. Pure. */
-import { findCovering, type StoredBudget } from "../../../reconciler/budget/scope.ts";
-import { matchesLabels } from "../../../reconciler/budget/zpdb.ts";
+import { findCovering, selectsLabels, type StoredBudget } from "../../../reconciler/budget/scope.ts";
 import { nameOfGroup } from "../../../reconciler/group-status/status.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
+import { matchesLabels, matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { listSome } from "../../../infra/cut.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
@@ -12,10 +12,10 @@ import { type Check, edit, type Facts, isGrouped, label, row } from "./check.ts"
 
 type Strings = Readonly<Record<string, string>>;
 
-const selectsPods = ({ matchLabels, ref }: StoredBudget, { namespace, podLabels }: Zone): boolean =>
-  matchLabels !== undefined && ref.namespace === namespace && matchesLabels(matchLabels, podLabels);
-const selectsZone = ({ matchLabels, ref }: StoredBudget, { namespace, labels }: Zone): boolean =>
-  matchLabels !== undefined && ref.namespace === namespace && matchesLabels(matchLabels, labels);
+const selectsPods = (budget: StoredBudget, { namespace, podLabels }: Zone): boolean =>
+  budget.ref.namespace === namespace && selectsLabels(budget, podLabels);
+const selectsZone = (budget: StoredBudget, { namespace, labels }: Zone): boolean =>
+  budget.ref.namespace === namespace && selectsLabels(budget, labels);
 
 const objectOf = ({ budget }: { readonly budget: StoredBudget }): string => `zpdb/${budget.ref.name}`;
 const objectOfZone = ({ zone }: { readonly zone: Zone }): string => `statefulset/${zone.name}`;
@@ -148,12 +148,10 @@ function createBudget({ own, zones, budgets }: Unbudgeted): string {
 /** A PodDisruptionBudget counts the pods of all zones together: it refuses evictions that the zone-aware budget allows. */
 const findDoubled = ({ budgets, zones, others = [] }: Facts) =>
   others.flatMap(({ metadata, spec }) => {
-    const matchLabels = spec?.selector?.matchLabels;
     const zone = zones.find(
       (one) =>
-        matchLabels !== undefined &&
         one.namespace === metadata?.namespace &&
-        matchesLabels(matchLabels, one.podLabels) &&
+        matchesSelector(spec?.selector, one.podLabels) &&
         budgets.some((budget) => selectsPods(budget, one)),
     );
     return zone ? [{ name: metadata?.name ?? "", zone }] : [];

@@ -17,12 +17,12 @@ import { visitEach } from "../../../infra/slots.ts";
 import { spreadHash } from "../../../infra/hash.ts";
 import { byName } from "../../model/order.ts";
 import { readPod } from "../../model/pod.ts";
-import { readZone, selectorText, type Zone, type ZoneList } from "../../model/zone.ts";
+import { matchesLabels, selectorText } from "../../model/label-selector.ts";
+import { readZone, type Zone, type ZoneList } from "../../model/zone.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import type { Guard } from "../guard.ts";
 import { describeProtection, type Protection } from "../protection.ts";
 import { readReservations } from "../reservation.ts";
-import { matchesLabels } from "../zpdb.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import { EVICTIONS, readHooks, seeGuard } from "./see-guard.ts";
 

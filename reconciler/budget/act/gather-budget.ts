@@ -8,7 +8,8 @@ import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import { type ObjectMeta, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { readPod, type Pod } from "../../model/pod.ts";
-import { readZone, selectorText, type Zone, type ZoneWithPods } from "../../model/zone.ts";
+import { selectorText } from "../../model/label-selector.ts";
+import { readZone, type Zone, type ZoneWithPods } from "../../model/zone.ts";
 import type { CompilePartition } from "../partition.ts";
 import type { StoredBudget } from "../scope.ts";
 import { missingPods } from "../unavailability.ts";
@@ -108,7 +109,7 @@ export async function gatherUnderBudget(
   async function readMissing(zone: Zone, own: readonly Pod[], missing: readonly string[]): Promise<Pod[]> {
     if (missing.length > MAX_GETS) {
       const all = await readAll(
-        { resource: pods, query: { namespace, labelSelector: zone.selector }, read: readPod },
+        { resource: pods, query: { namespace, labelSelector: selectorText(zone.selector) }, read: readPod },
         source,
         call,
       );

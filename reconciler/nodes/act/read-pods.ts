@@ -19,7 +19,7 @@ import {
   statefulSets,
 } from "../../../infra/kubernetes/resources.ts";
 import { livingReservations, presentIn } from "../../budget/reservation.ts";
-import { matchesLabels } from "../../budget/zpdb.ts";
+import { selectsLabels } from "../../budget/scope.ts";
 import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
 import { groupKey, type Zone } from "../../model/zone.ts";
 import type { LabelSelector } from "../../model/label-selector.ts";
@@ -123,12 +123,11 @@ export function createPodReader(source: PodReaderSource): ReadPods {
   };
 }
 
-const selects = ({ ref, matchLabels, content }: ListedBudget, pod: NodePod): boolean =>
+const selects = (budget: ListedBudget, pod: NodePod): boolean =>
   pod.evictable &&
-  ref.namespace === pod.namespace &&
-  matchLabels !== undefined &&
-  !("problem" in content) &&
-  matchesLabels(matchLabels, pod.labels);
+  budget.ref.namespace === pod.namespace &&
+  selectsLabels(budget, pod.labels) &&
+  !("problem" in budget.content);
 
 async function readCovered({ content, object }: ListedBudget, source: PodReaderSource): Promise<Covered> {
   if ("problem" in content) return { zones: [], reservations: {} };

@@ -15,7 +15,7 @@ import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { type Checker, askChecks } from "../../checks/act/ask-prometheus.ts";
 import type { PlannedCheck } from "../../checks/result.ts";
-import { matchesLabels } from "../../budget/zpdb.ts";
+import { matchesLabels } from "../../model/label-selector.ts";
 import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";

@@ -6,6 +6,7 @@ import { phasedRollouts, type PhasedRolloutObject } from "../../../infra/kuberne
 import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { SuccessWhen } from "../../checks/check.ts";
 import { readAll } from "../../snapshot/gather.ts";
+import { selectorText } from "../../model/label-selector.ts";
 import { readPod } from "../../model/pod.ts";
 import type { PhasedList } from "../../model/outcome.ts";
 import { targetNeedsPods } from "../decide-phased.ts";
@@ -91,6 +92,6 @@ export async function gatherPods(
   source: Source,
 ): Promise<ReturnType<typeof podsByIndex>> {
   if (!target || !targetNeedsPods({ rollout, target })) return new Map();
-  const query = { namespace: target.namespace, labelSelector: target.selector };
+  const query = { namespace: target.namespace, labelSelector: selectorText(target.selector) };
   return podsByIndex(target, (await readAll({ resource: pods, query, read: readPod }, source)).items);
 }

@@ -4,7 +4,7 @@ import { messageOf } from "../../../infra/errors.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Zone, ZoneWithPods } from "../../model/zone.ts";
 import { readReservations } from "../../budget/reservation.ts";
-import { matchesLabels } from "../../budget/zpdb.ts";
+import { selectsLabels } from "../../budget/scope.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { createGateLister } from "../../gates/act/list-gates.ts";
 import type { Gate } from "../../gates/gate.ts";
@@ -72,10 +72,10 @@ async function readBudget(
   zones: readonly ZoneWithPods[],
   reader: WorldReader,
 ): Promise<WorldBudget> {
-  const { object, content, matchLabels } = budget;
-  const selects =
-    matchLabels &&
-    zones.some(({ labels, pods }) => [{ labels }, ...pods].some((one) => matchesLabels(matchLabels, one.labels)));
+  const { object, content } = budget;
+  const selects = zones.some(({ labels, pods }) =>
+    [{ labels }, ...pods].some((one) => selectsLabels(budget, one.labels)),
+  );
   if (!selects || "problem" in content)
     return { ...budget, reservations: readReservations(object.status?.disruptedPods), others: [] };
   const { reservations } = await openReservationStore(reader.cluster, object, {});

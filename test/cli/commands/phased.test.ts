@@ -202,13 +202,18 @@ it(
   },
 );
 
+const NAME = "kubernetes.io/metadata.name";
+const NAMED = (...values: string[]) => ({ matchExpressions: [{ key: NAME, operator: "In", values }] });
 const GUARD_PLACES = [
-  { place: "default", warns: false },
-  { place: "other", warns: true },
+  { place: "default", warns: false, namespaceSelector: { matchLabels: { [NAME]: "default" } } },
+  { place: "other", warns: true, namespaceSelector: { matchLabels: { [NAME]: "other" } } },
+  { place: "default and another", warns: false, namespaceSelector: NAMED("another", "default") },
+  { place: "two others", warns: true, namespaceSelector: NAMED("other", "another") },
+  { place: "all with a label", warns: false, namespaceSelector: { matchLabels: { team: "x" } } },
 ];
-for (const { place, warns } of GUARD_PLACES)
+for (const { place, warns, namespaceSelector } of GUARD_PLACES)
   it(
-    `doctor ${warns ? "warns" : "is content"} if the webhook raises partitions in namespace ${place}`,
+    `doctor ${warns ? "warns" : "is content"} if the webhook raises partitions in ${place}`,
     { timeout: 300_000 },
     async (t) => {
       const stage = await setUp();
@@ -217,16 +222,16 @@ for (const { place, warns } of GUARD_PLACES)
       stage.emulator.store.create("mutatingwebhookconfigurations.admissionregistration.k8s.io", {
         apiVersion: "admissionregistration.k8s.io/v1",
         kind: "MutatingWebhookConfiguration",
-        metadata: { name: `raise-partition-${place}` },
+        metadata: { name: "raise-partition" },
         webhooks: [
           {
-            name: `raise-partition-${place}.grafana.com`,
+            name: "raise-partition.grafana.com",
             admissionReviewVersions: ["v1"],
             clientConfig: { url: "https://127.0.0.1:1/", caBundle: "" },
             failurePolicy: "Ignore",
             sideEffects: "None",
             rules: [{ operations: ["CREATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["daemonsets"] }],
-            namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": place } },
+            namespaceSelector,
           },
         ],
       });

@@ -397,10 +397,24 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an invalid budget protects the pods that it selects",
     file: "reconciler/budget/scope.ts",
-    find: "matchLabels && matchesLabels(matchLabels, pod.labels));",
+    find: "budgets.filter((budget) => selectsLabels(budget, pod.labels));",
     replacement:
-      'matchLabels && matchesLabels(matchLabels, pod.labels) && budgets.some(({ content }) => !("problem" in content)));',
+      'budgets.filter((budget) => selectsLabels(budget, pod.labels) && budgets.some(({ content }) => !("problem" in content)));',
     tests: RESERVE,
+  },
+  {
+    breaks: "a budget whose selector cannot be read may select any pod of its namespace",
+    file: "reconciler/budget/scope.ts",
+    find: "matchLabels === undefined || matchesLabels(matchLabels, labels);",
+    replacement: "matchLabels !== undefined && matchesLabels(matchLabels, labels);",
+    tests: ["test/reconciler/budget/scope.test.ts"],
+  },
+  {
+    breaks: "the selector of a budget has no expressions",
+    file: "reconciler/budget/zpdb.ts",
+    find: "!Array.isArray(matchExpressions) || matchExpressions.length > 0",
+    replacement: "matchExpressions === undefined",
+    tests: ["test/reconciler/budget/zpdb.test.ts"],
   },
   {
     breaks: "a pod under two budgets is not evicted",

@@ -44,11 +44,18 @@ const CASES: readonly [string, Pod, readonly StoredBudget[], 200 | 400, string][
     "no zoned pod disruption budget selects the pod",
   ],
   [
-    "an invalid budget whose selector is invalid",
+    "a budget whose selector cannot be read: it may select any pod",
     pod,
     [stored({ selector: {} })],
-    200,
-    "no zoned pod disruption budget selects the pod",
+    400,
+    "zoned pod disruption budget ingester is not valid: invalid value: selector is not found",
+  ],
+  [
+    "a budget with expressions, which it cannot have",
+    pod,
+    [stored({ selector: { ...elsewhere.selector, matchExpressions: [{ key: "a", operator: "Exists" }] } })],
+    400,
+    "zoned pod disruption budget ingester is not valid: invalid value: selector is not valid, got matchExpressions",
   ],
 ];
 

@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import { podFqdn } from "../../../reconciler/model/fqdn.ts";
 import { byName, byOrdinal, moveToFront } from "../../../reconciler/model/order.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
-import { readZone, selectorText, withPods } from "../../../reconciler/model/zone.ts";
+import { selectorText } from "../../../reconciler/model/label-selector.ts";
+import { readZone, withPods } from "../../../reconciler/model/zone.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 
 const named = (...names: readonly string[]) => names.map((name) => ({ name }));

@@ -7,8 +7,10 @@ import { afterEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
+import { gatherWorld } from "../../../reconciler/plan/act/gather-world.ts";
+import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { findOrphans } from "../../../reconciler/snapshot/gather.ts";
-import type { Labels } from "../../../reconciler/model/label-selector.ts";
+import type { Labels, LabelSelector } from "../../../reconciler/model/label-selector.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
 import { zone } from "../builders.ts";
@@ -59,11 +61,12 @@ type Unstored = Readonly<Record<string, unknown>> & {
   readonly spec: object;
 };
 
+const OTHER: LabelSelector = { matchLabels: { name: B, v: "2" } };
+
 /** It selects no pod that the former one has left. */
-function withOtherSelector(set: Unstored, change: object): Unstored {
+function withOtherSelector(set: Unstored, change: object, selector = OTHER): Unstored {
   const { template } = set.spec as { readonly template: { readonly metadata: { readonly labels: Labels } } };
   const labels = { ...template.metadata.labels, v: "2" };
-  const selector = { matchLabels: { name: B, v: "2" } };
   const made = { ...template, metadata: { ...template.metadata, labels } };
   return { ...set, spec: { ...set.spec, selector, template: made, ...change } };
 }
@@ -175,6 +178,38 @@ describe("a zone that is created again without the pods that it has left behind"
         if (!pod.metadata.name.endsWith("-7")) stage.emulator.store.remove("pods", "default", pod.metadata.name);
       await stage.time.advance(60_000);
       assert.match(await tick(), /^updating ingester-zone-c-0/);
+    });
+});
+
+describe("a StatefulSet that was created again with another selector", () => {
+  for (const [how, selector] of [
+    ["labels", OTHER],
+    ["an expression", { matchLabels: { name: B }, matchExpressions: [{ key: "v", operator: "Exists" }] }],
+  ] as const)
+    it(`has the pods named that hold its names, and is never done in a plan: by ${how}`, async () => {
+      const recreate = await orphanAmid({ ready: true });
+      await recreate((set) => withOtherSelector(set, {}, selector));
+      await stage.time.advance(60_000);
+      const names = [0, 1, 2].map((ordinal) => `${B}-${ordinal}`);
+      const held = new RegExp(`^ZoneOrphaned 3 pods of ${B} missing: ${names.join(", ")} are left behind by`);
+      assert.match(await tick(), held);
+      const { cluster } = stage.connect();
+      const settings = { clusterDomain: "cluster.local.", zoneTracker: "tracker" };
+      const group = { namespace: "default", group: "ingester" };
+      const plan = async () => {
+        const world = await gatherWorld(group, { cluster, clock: stage.clock }, () => Promise.resolve(settings));
+        const { end, holds } = planGroup(world, 99);
+        return [end, holds.map(({ reason }) => reason)];
+      };
+      assert.deepEqual(await plan(), ["blocked", ["ZoneOrphaned"]]);
+      stage.emulator.store.remove("pods", "default", names.shift() ?? "");
+      await stage.time.advance(60_000);
+      setReady(`${B}-0`, false);
+      await stage.time.advance(1000);
+      assert.deepEqual(await plan(), ["blocked", ["ZoneOrphaned"]], "one pod of its own is about to be ready");
+      for (const name of names) stage.emulator.store.remove("pods", "default", name);
+      await stage.time.advance(60_000);
+      assert.doesNotMatch(await tick(), /^ZoneOrphaned/);
     });
 });
 

@@ -2,31 +2,31 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { selectorText } from "../../../reconciler/model/zone.ts";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
-import { type Labels, matchesSelector } from "../../../reconciler/model/label-selector.ts";
+import { type Labels, type LabelSelector, matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { planLists } from "../../../reconciler/snapshot/shared-lists.ts";
 import { labelSelector } from "../../emulator/selectors.ts";
 import { group } from "../builders.ts";
 
-type Selector = NonNullable<Parameters<typeof selectorText>[0]>;
-
 const KEYS = ["name", "zone", "app.kubernetes.io/name"];
 const VALUES = ["a", "b", "zone-c.1", ""];
 const labels = fc.dictionary(fc.constantFrom(...KEYS), fc.constantFrom(...VALUES));
-const expression = fc.record({
-  key: fc.constantFrom(...KEYS),
-  operator: fc.constantFrom("In", "NotIn"),
-  values: fc.uniqueArray(fc.constantFrom("a", "b"), { minLength: 1 }),
-});
-const selector: fc.Arbitrary<Selector> = fc.record({
+const expression = fc.oneof(
+  fc.record({
+    key: fc.constantFrom(...KEYS),
+    operator: fc.constantFrom("In", "NotIn"),
+    values: fc.uniqueArray(fc.constantFrom("a", "b"), { minLength: 1 }),
+  }),
+  fc.record({ key: fc.constantFrom(...KEYS), operator: fc.constantFrom("Exists", "DoesNotExist") }),
+);
+const selector: fc.Arbitrary<LabelSelector> = fc.record({
   matchLabels: fc.dictionary(fc.constantFrom(...KEYS), fc.constantFrom(...VALUES), { minKeys: 1 }),
   matchExpressions: fc.array(expression, { maxLength: 1 }),
 });
 
-function zonesOf(selectors: readonly Selector[]) {
+function zonesOf(selectors: readonly LabelSelector[]) {
   const { zones } = group(...selectors.map((_, i) => ({ name: `zone-${i}` })));
-  return zones.map((zone, i) => ({ ...zone, uid: `uid-${i}`, selector: selectorText(selectors[i]) }));
+  return zones.map((zone, i) => ({ ...zone, uid: `uid-${i}`, selector: selectors[i] ?? {} }));
 }
 
 describe("lists that StatefulSets share", () => {

@@ -55,7 +55,7 @@ it("takes no label off running pods but that of another group, as a Service may 
       name: `store-${i}`,
       group: "store",
       labels: { "rollout-group": "store" },
-      selector: "app=store",
+      selector: { matchLabels: { app: "store" } },
     }));
     return examineBudgets([budget], [...of, ...store], []).find(({ object }) => object.endsWith("store-0"))?.fix ?? "";
   };
@@ -145,6 +145,10 @@ describe("zonewise doctor", () => {
     metadata: { name: "core", namespace: "test" },
     spec: { selector: { matchLabels: labels } },
   } as unknown as PodDisruptionBudget;
+  const byExpression = (operator: string) => ({
+    ...pdb,
+    spec: { selector: { matchExpressions: [{ key: "rollout-group", operator }] } },
+  });
   const BUDGETS = [
     { name: "nothing of one budget over two zones", budgets: [budgetOf({})], others: [], found: [] },
     {
@@ -170,6 +174,24 @@ describe("zonewise doctor", () => {
       budgets: [budgetOf({})],
       others: [pdb],
       found: ["warning pdb-beside-zpdb pdb/core"],
+    },
+    {
+      name: "one that selects by an expression",
+      budgets: [budgetOf({})],
+      others: [byExpression("Exists")],
+      found: ["warning pdb-beside-zpdb pdb/core"],
+    },
+    {
+      name: "none that an expression keeps from the pods",
+      budgets: [budgetOf({})],
+      others: [byExpression("DoesNotExist")],
+      found: [],
+    },
+    {
+      name: "a budget whose selector cannot be read",
+      budgets: [budgetOf({ selector: { matchLabels: { "a b": "x" } } })],
+      others: [],
+      found: ["error budget-invalid zpdb/ingester"],
     },
   ];
   for (const { name, budgets, others, found } of BUDGETS)
