@@ -84,7 +84,11 @@ export function explainOrphans(orphan: ZoneWithPods, scene: Scene, now: number):
 /** One answer for each zone that may begin without its gates, whatever else holds the group. */
 export const explainBypasses = (zones: readonly ZoneWithPods[], { gates, now }: World): Explanation[] =>
   bypassesOf(gates, { zones, now }).map((one) =>
-    allow("begin without gates", `${one.zone} has a bypass ${describeBypass(one)}; all other rules still apply`),
+    allow(
+      "begin without gates",
+      `${one.zone} has a bypass ${describeBypass(one)}; all other rules still apply`,
+      "May begin without gates",
+    ),
   );
 
 /** Downscales that a webhook has denied recently. A refusal that the group reports itself is left out. */

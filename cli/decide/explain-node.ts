@@ -53,7 +53,7 @@ const namesOf = (pods: PodAnswers): string => pods.map(([name]) => name).join(",
 function explainIdle(facts: NodeFacts): Explanation {
   const { node, policies } = facts;
   if (node.shadow?.status && !hasUpdate(node))
-    return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`);
+    return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`, "Up to date");
   const policy = policies.find(({ nodeSelector }) => matchesLabels(nodeSelector, node.labels));
   if (!policy) return refuse(facts, undefined, { reason: "Unselected", message: "no NodeUpdatePolicy selects it" });
   if (isInvalid(policy))

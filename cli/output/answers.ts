@@ -13,6 +13,14 @@ interface Titled {
 /** Of the phases that a hold may have. */
 const TONES: Readonly<Record<string, Tone>> = { Blocked: "bad", RollingOut: "moving" };
 
+/** How a no reads, in the order of the words that people ask with. */
+const DENIALS: Readonly<Record<string, string>> = {
+  evict: "Cannot be evicted",
+  drain: "Cannot be drained",
+  update: "Not updated",
+  [GO_ON]: "Blocks its group",
+};
+
 /** Columns before a fact. */
 const INDENT = 12;
 
@@ -39,7 +47,8 @@ function renderAnswer(answer: Explanation, display: Display, now: number): strin
     const shown = label === "fix" ? layRemedy(text, INDENT, display) : wrapAfter(text, INDENT, display);
     return `    ${label.padEnd(INDENT - 5)} ${shown}\n`.replace(/ +\n/, "\n");
   });
-  const verdict = question === GO_ON ? "Blocks its group" : `${question}: ${answer.answer ?? "no"}`;
+  const denial = answer.answer === undefined ? DENIALS[question] : undefined;
+  const verdict = denial ?? `${question}: ${answer.answer ?? "no"}`;
   const tone = TONES[answer.answer ?? "Blocked"] ?? "waiting";
   return `  ${style(tone, verdict)}  ${reason}\n${lines.join("")}`;
 }

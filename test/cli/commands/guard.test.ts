@@ -155,7 +155,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
       make();
       const { run } = await openTerminal(t, stage);
       const explained = await run("explain pod/ingester-zone-a-0");
-      assert.match(explained.out, new RegExp(`evict: ${isOpen ? "not judged" : "no"} {2}${reason}\n`));
+      assert.match(explained.out, new RegExp(`${isOpen ? "evict: not judged" : "Cannot be evicted"} {2}${reason}\n`));
       assert.match(explained.out, says);
       assert.equal(explained.code, 1);
       const order = await run("drain-order node-1");

@@ -21,7 +21,7 @@ it(
     for (const name of ["node-1", "node-2"]) label(stage, name);
     await stage.tick();
     const { run } = await openTerminal(t, stage);
-    assert.match((await run("explain node/node-1")).out, /^node\/node-1\n {2}update: no {2}AgentSilent\n/);
+    assert.match((await run("explain node/node-1")).out, /^node\/node-1\n {2}Not updated {2}AgentSilent\n/);
 
     const status = { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
     for (const name of ["node-1", "node-2"]) {
@@ -33,12 +33,12 @@ it(
     assert.equal(active.code, 1);
     assert.match(
       active.out,
-      /^node\/node-1\n {2}update: no {2}St(?:art|ag)ing\n {4}why +policy default updates it from 1.0.0 to 1.1.0/,
+      /^node\/node-1\n {2}Not updated {2}St(?:art|ag)ing\n {4}why +policy default updates it from 1.0.0 to 1.1.0/,
     );
     assert.match(active.out, /^ +since +.*\n +next +in /m);
     assert.match(
       (await run("explain node/node-2")).out,
-      /update: no {2}LimitReached\n +why +it runs 1.0.0 and will get 1.1.0; .*\n +rule +fewer nodes than maxConcurrent are active\n/,
+      /Not updated {2}LimitReached\n +why +it runs 1.0.0 and will get 1.1.0; .*\n +rule +fewer nodes than maxConcurrent are active\n/,
     );
     assert.match(
       (await run("status")).out,

@@ -44,7 +44,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
     assert.equal(code, 1, out);
     assert.match(
       out,
-      /evict: no {2}Refused\n +why +the API server refuses a dry-run eviction: .*Cannot evict pod as it would/,
+      /Cannot be evicted {2}Refused\n +why +the API server refuses a dry-run eviction: .*Cannot evict pod as it would/,
     );
     assert.match(
       (await run("doctor")).out,

@@ -68,6 +68,6 @@ it("says so without a budget, too: then evictions are refused, and are not allow
   assert.doesNotMatch(drained.out, /nothing refuses/);
   assert.equal(drained.code, 1);
   const explained = await run("explain pod/ingester-zone-a-0");
-  assert.match(explained.out, /evict: no {2}WebhookDown\n/);
+  assert.match(explained.out, /Cannot be evicted {2}WebhookDown\n/);
   assert.equal(explained.code, 1);
 });

@@ -35,7 +35,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     object: POD,
     says: {
       status: /^warning {2}.*cannot be called.*every eviction in default is refused/,
-      explain: /evict: no {2}WebhookDown/,
+      explain: /Cannot be evicted {2}WebhookDown/,
       doctor: /zpdb\/ingester: .*cannot be called.*every eviction in default is refused/,
       page: /cannot be called/,
     },
@@ -57,7 +57,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     seenAfter: 40,
     object: POD,
     says: {
-      explain: /evict: no {2}WebhookDown\n.*x509: certificate signed by unknown authority/,
+      explain: /Cannot be evicted {2}WebhookDown\n.*x509: certificate signed by unknown authority/,
       doctor: /cannot be called, .*x509/,
     },
     cure: {},
@@ -68,7 +68,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     make: ({ stage }) => writeBudget(stage, {}, "second"),
     object: POD,
     says: {
-      explain: /evict: no {2}SeveralBudgets/,
+      explain: /Cannot be evicted {2}SeveralBudgets/,
       doctor: /several budgets select its pods: ingester, second/,
     },
     cure: {},
@@ -79,7 +79,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     object: "pod/ingester-zone-c-0",
     says: {
       doctor: /statefulset\/ingester-zone-c: budget ingester selects its pods but not the StatefulSet/,
-      explain: /evict: no {2}OwnerNotFound/,
+      explain: /Cannot be evicted {2}OwnerNotFound/,
     },
     cure: {},
   },
@@ -88,7 +88,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     make: (at) => setSpec(at, BUDGETS, "ingester", ["podNamePartitionRegex"], "partition-([0-9]+)"),
     object: POD,
     says: {
-      explain: /evict: no {2}PartitionUnknown/,
+      explain: /Cannot be evicted {2}PartitionUnknown/,
       doctor: /zpdb\/ingester: its podNamePartitionRegex finds no partition in the name of any pod/,
     },
     cure: { by: "doctor" },
@@ -98,7 +98,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     make: (at) => setSpec(at, BUDGETS, "ingester", ["podNamePartitionRegex"], "("),
     seenAfter: 40,
     object: POD,
-    says: { explain: /evict: no {2}BudgetInvalid/, doctor: /error {2}zpdb\/ingester: .*\(budget-invalid\)/ },
+    says: { explain: /Cannot be evicted {2}BudgetInvalid/, doctor: /error {2}zpdb\/ingester: .*\(budget-invalid\)/ },
     event: /^BudgetInvalid /m,
     cure: { edit: (budget) => put(budget, ["spec", "podNamePartitionRegex"], undefined) },
   },
@@ -106,7 +106,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     trouble: "a budget that allows no pod",
     make: (at) => setSpec(at, BUDGETS, "ingester", ["maxUnavailable"], 0),
     object: POD,
-    says: { explain: /evict: no {2}MaxUnavailableZero/ },
+    says: { explain: /Cannot be evicted {2}MaxUnavailableZero/ },
     cure: {},
   },
   {
@@ -142,7 +142,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     says:
       by === "doctor"
         ? { doctor: /statefulset\/store-zone-a: budget ingester selects its pods but not the StatefulSet/ }
-        : { explain: /evict: no {2}OwnerNotFound/ },
+        : { explain: /Cannot be evicted {2}OwnerNotFound/ },
     cure: { by },
     changes: ["store-zone-a", "store-zone-b"],
     curedAfter: 60,

@@ -41,7 +41,7 @@ export const NODE_TROUBLES: readonly Trouble[] = [
     env: { NODE_UPDATES: "true" },
     make: fail,
     object: "node/node-1",
-    says: { explain: /update: no {2}BackOff\n +why +it runs 1\.0\.0 and will get 1\.1\.0; attempt 1 failed at/ },
+    says: { explain: /Not updated {2}BackOff\n +why +it runs 1\.0\.0 and will get 1\.1\.0; attempt 1 failed at/ },
     cure: { text: /wait/ },
     curedAfter: 600,
   },
@@ -51,7 +51,7 @@ export const NODE_TROUBLES: readonly Trouble[] = [
     make: freeze,
     object: "node/node-2",
     says: {
-      explain: /update: no {2}Frozen\n/,
+      explain: /Not updated {2}Frozen\n/,
       status: /^default .*node-1: boot-2 runs 1\.0\.0/m,
     },
     cure: {},
