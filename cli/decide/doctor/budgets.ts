@@ -5,7 +5,7 @@ import { LABELS } from "../../../reconciler/model/annotations.ts";
 import { matchesLabels, matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { listSome } from "../../../infra/cut.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
-import { how, kubectl } from "../../../reconciler/model/remedy.ts";
+import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { curePodLabels, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
 import { guardsAll } from "../unbudgeted.ts";
 import { type Check, edit, type Facts, isGrouped, label, row } from "./check.ts";
@@ -219,7 +219,16 @@ export const BUDGETS: readonly Check[] = [
     object: objectOf,
     message: ({ unknown, isAll }) =>
       `its podNamePartitionRegex finds no partition in the name of ${isAll ? "any pod that it selects" : "some pods that it selects"}, such as ${unknown[0]}: every eviction of these is refused`,
-    fix: editIt,
+    fix: ({ budget: { ref } }) => {
+      const patch = JSON.stringify({ spec: { podNamePartitionRegex: ".*-([0-9]+)", podNameRegexGroup: 1 } });
+      return either(
+        how(
+          "if the partition is the number of the pod",
+          kubectl(ref, `patch zpdb ${ref.name} --type=merge -p '${patch}'`),
+        ),
+        how("otherwise, write the pattern that fits", edit(ref, "zpdb")),
+      );
+    },
   }),
   row({
     check: "budget-selects-half",

@@ -229,7 +229,7 @@ describe("zonewise doctor", () => {
       budgets: [regex("store-([0-9]+)")],
       of: [first, second],
       found: "error pattern-matches-no-pod zpdb/ingester",
-      fix: /^kubectl -n test edit zpdb ingester$/,
+      fix: /kubectl -n test patch zpdb ingester --type=merge -p '\{"spec":\{"podNamePartitionRegex":"\.\*-\(\[0-9\]\+\)","podNameRegexGroup":1\}\}'\nor otherwise/,
     },
   ];
   for (const { name, budgets, of, found, fix } of HALVES)
