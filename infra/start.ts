@@ -8,7 +8,6 @@ import {
   type ConfigurationOptions,
   type Environment,
   readConfiguration,
-  warnOfVariables,
 } from "./config/config.ts";
 import { type Connection, loadConnection } from "./kubernetes/connection.ts";
 import { type Log, createLog, stdout } from "./log.ts";
@@ -44,7 +43,6 @@ export async function start(
   const configuration = readConfiguration(env, options);
   const { connect = loadConnection, write = stdout.write } = machine;
   const log = createLog({ ...configuration.log, write, now: () => new Date(machine.now()) });
-  warnOfVariables(env, log);
   const metrics = createMetrics();
   const tracer = machine.tracer ?? (await loadTracer(env, service, log));
   const connection = await connect(configuration.connection);

@@ -3,10 +3,9 @@ import type * as z from "zod";
 import type { ConnectionSource } from "../kubernetes/connection.ts";
 import { parseGoDuration } from "../duration.ts";
 import { RolloutError } from "../errors.ts";
-import type { Log, LogFormat, LogLevel } from "../log.ts";
+import type { LogFormat, LogLevel } from "../log.ts";
 import type { Rate } from "../kubernetes/rate-limit.ts";
 import { ENVIRONMENT, VARIABLE_ROWS, type VariableName } from "./variables.ts";
-import type { Variable } from "./variable-schemas.ts";
 import { countEdits } from "../edit-distance.ts";
 
 export interface Configuration {
@@ -95,20 +94,15 @@ export function readConfiguration(env: Environment, { holdsLease = false }: Conf
     ...disagreements(set),
     ...(holdsLease ? findLongLease(values) : []),
   ]);
-  const problems = [...describeWrong(wrong, set), ...describeDoubles(set), ...describeUnknown(set)];
+  const problems = [...describeWrong(wrong, set), ...describeUnknown(set)];
   if (!parsed.success || problems.length > 0)
     throw new RolloutError("BadConfiguration", `bad configuration: ${problems.join("; ")}`);
   return arrange(parsed.data);
 }
 
-/** The name under which a variable is set: its name or its former name. */
-function nameIn(set: Environment, name: string, { oldName }: Variable): string {
-  return set[name] === undefined && oldName !== undefined && set[oldName] !== undefined ? oldName : name;
-}
-
 function complete(set: Environment): Environment {
   return Object.fromEntries(
-    VARIABLE_ROWS.map(([name, row]) => [name, set[nameIn(set, name, row)] ?? row.default ?? set[row.fallback ?? ""]]),
+    VARIABLE_ROWS.map(([name, row]) => [name, set[name] ?? row.default ?? set[row.fallback ?? ""]]),
   );
 }
 
@@ -145,20 +139,9 @@ function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] 
     ([name, { fallback }]) => wrong.has(name) && !(set[name] === undefined && fallback !== undefined),
   );
   return guilty.map(([name, row]) => {
-    const shown = nameIn(set, name, row);
-    const value = set[shown];
+    const value = set[name];
     const unset = row.default === undefined ? "is not set" : `is ${row.default} by default`;
-    return `${shown} ${value === undefined ? unset : `is ${JSON.stringify(hidePassword(value))}`}, allowed is ${row.allowed}`;
-  });
-}
-
-function describeDoubles(set: Environment): string[] {
-  return VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => {
-    const [value, old] = [set[name], set[oldName]];
-    if (value === undefined || old === undefined || value === old) return [];
-    return [
-      `${name} is ${JSON.stringify(value)} and ${oldName}, its old name, is ${JSON.stringify(old)}: remove ${oldName}`,
-    ];
+    return `${name} ${value === undefined ? unset : `is ${JSON.stringify(hidePassword(value))}`}, allowed is ${row.allowed}`;
   });
 }
 
@@ -236,11 +219,10 @@ const OWN_PREFIXES = [
   "USE_ZONE_TRACKER",
   "WEBHOOKS_UPDATE_",
   "ZONE_TRACKER_",
-  "ZPDB_",
 ];
 
 const NAMES = VARIABLE_ROWS.map(([name]) => name);
-const KNOWN = new Set(VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => [name, oldName]));
+const KNOWN = new Set(NAMES);
 
 /**
  * The unknown names with a prefix of ours or the original's, each with the nearest known name of the same prefix, if
@@ -257,28 +239,6 @@ export function findUnknown(
     return [{ name, nearest }];
   });
 }
-
-/**
- * The unknown names that are not refused but differ from a known name only by one or two letters after its first word.
- */
-export function findMisspelt(env: Environment): { readonly name: string; readonly nearest: string }[] {
-  const others = Object.keys(env).filter((name) => env[name] && !KNOWN.has(name) && !isServiceLink(name, env));
-  return others.flatMap((name) => {
-    const nearest = NAMES.find((known) => firstWord(known) === firstWord(name) && countEdits(name, known) <= 2);
-    return nearest === undefined || findUnknown([name]).length > 0 ? [] : [{ name, nearest }];
-  });
-}
-
-/** Logs one warning with all variables that may be misspelt, if any, and one for each that has no effect any more. */
-export function warnOfVariables(env: Environment, log: Log): void {
-  const variables = findMisspelt(env);
-  if (variables.length > 0)
-    log.warn("an unknown variable has nearly the name of a known one: it has no effect", { variables });
-  for (const [variable, { hasNoEffect }] of VARIABLE_ROWS)
-    if (hasNoEffect && env[variable]) log.warn("this variable has no effect: remove it", { variable });
-}
-
-const firstWord = (name: string): string | undefined => name.split("_")[0];
 
 /**
  * Kubernetes sets variables for the Services in a container's namespace: a Service named `server` sets SERVER_PORT to

@@ -15,10 +15,6 @@ export interface Variable {
   readonly default?: string;
   /** The variable that gives the default value. */
   readonly fallback?: string;
-  /** Its name in earlier versions, which still works. Different values of both are refused. */
-  readonly oldName?: string;
-  /** True if only earlier versions and the original read it: it is accepted, with a warning. */
-  readonly hasNoEffect?: true;
   readonly schema: z.core.$ZodType;
 }
 

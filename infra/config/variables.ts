@@ -169,59 +169,10 @@ export const VARIABLES = {
     meaning: "Whether prepare-downscale records times in that ConfigMap instead of an annotation",
     default: "false",
   },
-  ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: {
-    schema: text,
-    meaning: "Has no effect, as `grafana.com/ready-time` is not written; a process warns if it is set",
-    allowed: "any text",
-    hasNoEffect: true,
-  },
-  KUBERNETES_POD_NAME: {
-    schema: text,
-    meaning:
-      "Has no effect, as no pod is chosen to answer (`POD_NAME` names the process); a process warns if it is set",
-    allowed: "any text",
-    hasNoEffect: true,
-  },
-  LEADER_ELECTION_ENABLED: {
-    schema: text,
-    meaning:
-      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
-    allowed: "any text",
-    hasNoEffect: true,
-  },
-  LEADER_ELECTION_LEASE_DURATION: {
-    schema: text,
-    meaning:
-      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
-    allowed: "any text",
-    hasNoEffect: true,
-  },
-  LEADER_ELECTION_LEASE_NAME: {
-    schema: text,
-    meaning:
-      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
-    allowed: "any text",
-    hasNoEffect: true,
-  },
-  LEADER_ELECTION_RENEW_DEADLINE: {
-    schema: text,
-    meaning:
-      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
-    allowed: "any text",
-    hasNoEffect: true,
-  },
-  LEADER_ELECTION_RETRY_PERIOD: {
-    schema: text,
-    meaning:
-      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
-    allowed: "any text",
-    hasNoEffect: true,
-  },
   SERVER_TLS_REQUEST_TIMEOUT: {
     ...aboveZero,
     meaning: "Time that a webhook request may take at most; answers come by 90% of it",
     default: "10s",
-    oldName: "REQUEST_TIMEOUT",
   },
   WEBHOOK_AUDIENCE: {
     schema: text,
@@ -232,15 +183,13 @@ export const VARIABLES = {
     schema: text,
     meaning: "The webhook server's certificate, PEM; read again when it changes",
     allowed: "a path",
-    oldName: "TLS_CERT_FILE",
   },
   SERVER_TLS_KEY_FILE: {
     schema: text,
     meaning: "The key of that certificate, PEM",
     allowed: "a path",
-    oldName: "TLS_KEY_FILE",
   },
-  SERVER_TLS_PORT: { ...port, meaning: "Where the webhook server listens", default: "8443", oldName: "TLS_PORT" },
+  SERVER_TLS_PORT: { ...port, meaning: "Where the webhook server listens", default: "8443" },
   SERVER_PORT: { ...port, meaning: "Where it answers `/ready` and `/metrics` over plain HTTP", default: "8001" },
   SERVER_ADDRESS: {
     schema: text,

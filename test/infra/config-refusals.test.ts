@@ -114,21 +114,6 @@ describe("refused, with its name, its value and what is allowed, is", () => {
     ]);
   });
 
-  it("a wrong value under an old name, by that name", () =>
-    assert.match(refusalOf({ ...minimal, TLS_PORT: "x" }), /: TLS_PORT is "x", allowed is a port/));
-
-  const OLD: readonly [oldName: string, name: string][] = VARIABLE_ROWS.flatMap(([name, { oldName }]) =>
-    oldName === undefined ? [] : [[oldName, name] as [string, string]],
-  );
-  for (const [oldName, name] of OLD) {
-    it(`${oldName} beside another ${name}`, () =>
-      assert.ok(
-        refusalOf({ ...minimal, [name]: "1", [oldName]: "2" }).includes(
-          `${name} is "1" and ${oldName}, its old name, is "2": remove ${oldName}`,
-        ),
-      ));
-  }
-
   const TOO_LONG: readonly [lease: string, budget: string][] = [
     ["60s", "55s"],
     ["55s", "55s"],
@@ -157,7 +142,6 @@ describe("refused, with its name, its value and what is allowed, is", () => {
     ["SERVER_CLUSTER_VALIDATION_HTTP_SOFT_VALIDATION", ""],
     ["KUBERNETES_CLIENT_TIME_OUT", "KUBERNETES_CLIENT_TIMEOUT"],
     ["ZONE_TRACKER_CONFIGMAP_NAME", "ZONE_TRACKER_CONFIG_MAP_NAME"],
-    ["ZPDB_PATCH_TIMEOUT", "ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT"],
     ["RECONCILE_INTERVALL", "RECONCILE_INTERVAL"],
     ["WEBHOOKS_UPDATE_CABUNDLE", "WEBHOOKS_UPDATE_CA_BUNDLE"],
     ["PODS_CLIENT_TIMEOUTS", "PODS_CLIENT_TIMEOUT"],

@@ -1,7 +1,7 @@
 /** Runs the certificate job from the environment. */
 import { systemClock } from "../../clock.ts";
 import { connectCluster } from "../../kubernetes/connect-cluster.ts";
-import { type Environment, readConfiguration, warnOfVariables } from "../../config/config.ts";
+import { type Environment, readConfiguration } from "../../config/config.ts";
 import type { Cluster } from "../../kubernetes/cluster.ts";
 import { loadConnection } from "../../kubernetes/connection.ts";
 import { type Log, createLog, stdout } from "../../log.ts";
@@ -31,7 +31,6 @@ export async function runJob(env: Environment, { stop, publisher, machine = syst
   const { namespace, certificates } = configuration;
   const { connect = loadConnection, write = stdout.write, generate = generateCertificates } = machine;
   const log = createLog({ ...configuration.log, write, now: () => new Date(machine.now()) });
-  warnOfVariables(env, log);
   if (!certificates.selfSigned) {
     log.info(
       "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false; give the API server the CA of your certificate yourself",

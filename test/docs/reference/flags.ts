@@ -1,6 +1,9 @@
 /** The flags of rollout-operator, with their defaults, and why one has no variable here. */
 const NO_CLUSTER = "none: API servers send no `X-Cluster` header; `WEBHOOK_AUDIENCE` tells callers apart";
 
+const NO_ELECTION =
+  "none: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`)";
+
 /** A flag's variable has the same words: `-server-tls.port` is `SERVER_TLS_PORT`. */
 export const ORIGINAL_FLAGS: readonly (readonly [flag: string, theirs: string, none?: string])[] = [
   ["log.format", "logfmt"],
@@ -28,13 +31,13 @@ export const ORIGINAL_FLAGS: readonly (readonly [flag: string, theirs: string, n
   ["webhooks.update-ca-bundle", "true"],
   ["use-zone-tracker", "false"],
   ["zone-tracker.config-map-name", "rollout-operator-zone-tracker"],
-  ["zpdb.pod-ready-annotation-patch-timeout", "5s"],
-  ["kubernetes.pod-name", "`POD_NAME`, or the host's name"],
-  ["leader-election.enabled", "false"],
-  ["leader-election.lease-name", "rollout-operator"],
-  ["leader-election.lease-duration", "15s"],
-  ["leader-election.renew-deadline", "10s"],
-  ["leader-election.retry-period", "2s"],
+  ["zpdb.pod-ready-annotation-patch-timeout", "5s", "none: `grafana.com/ready-time` is not written"],
+  ["kubernetes.pod-name", "`POD_NAME`, or the host's name", "none: `POD_NAME` names the process"],
+  ["leader-election.enabled", "false", NO_ELECTION],
+  ["leader-election.lease-name", "rollout-operator", NO_ELECTION],
+  ["leader-election.lease-duration", "15s", NO_ELECTION],
+  ["leader-election.renew-deadline", "10s", NO_ELECTION],
+  ["leader-election.retry-period", "2s", NO_ELECTION],
   ["server.cluster-validation.http.enabled", "false", NO_CLUSTER],
   ["server.cluster-validation.http.soft-validation", "false", NO_CLUSTER],
   ["server.cluster-validation.http.excluded-paths", "", NO_CLUSTER],

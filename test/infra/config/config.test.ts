@@ -107,42 +107,6 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
     },
   ],
   [
-    "old names",
-    { REQUEST_TIMEOUT: "5s", TLS_CERT_FILE: "/c", TLS_KEY_FILE: "/k", TLS_PORT: "0" },
-    {
-      webhooks: {
-        requestTimeoutMs: 5000,
-        audience: undefined,
-        certFile: "/c",
-        keyFile: "/k",
-        tlsPort: 0,
-        port: 8001,
-        address: undefined,
-      },
-    },
-  ],
-  [
-    "an old name beside the new one, if they agree",
-    { TLS_CERT_FILE: "/c", SERVER_TLS_CERT_FILE: "/c" },
-    {
-      webhooks: {
-        requestTimeoutMs: 10_000,
-        audience: undefined,
-        certFile: "/c",
-        keyFile: undefined,
-        tlsPort: 8443,
-        port: 8001,
-        address: undefined,
-      },
-    },
-  ],
-  ["a variable that has no effect, whatever it is", { ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: "soon" }, {}],
-  [
-    "those of the original's election, which have no effect either",
-    { LEADER_ELECTION_ENABLED: "true", LEADER_ELECTION_LEASE_DURATION: "0", KUBERNETES_POD_NAME: "a" },
-    {},
-  ],
-  [
     "a Lease, whole seconds up",
     { LEASE_NAME: "a.b", LEASE_DURATION: "1001ms" },
     { lease: { name: "a.b", durationSeconds: 2 } },
