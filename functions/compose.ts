@@ -26,7 +26,7 @@ import { showTotals } from "./totals/show-totals.ts";
 
 export interface FunctionsComposition extends Pick<Runtime, "log" | "tracer"> {
   /** The process's own metrics, with the reconciler's totals. */
-  readonly metrics: Pick<Metrics, "render" | "typeFor">;
+  readonly metrics: Pick<Metrics, "render">;
   readonly configuration: WebhookSettings;
   readonly rim: Rim;
   readonly webhooks: readonly Webhook[];

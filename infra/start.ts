@@ -3,12 +3,7 @@
  */
 import type { Cluster } from "./kubernetes/cluster.ts";
 import { connectCluster } from "./kubernetes/connect-cluster.ts";
-import {
-  type Configuration,
-  type ConfigurationOptions,
-  type Environment,
-  readConfiguration,
-} from "./config/config.ts";
+import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";
 import { type Connection, loadConnection } from "./kubernetes/connection.ts";
 import { type Log, createLog, stdout } from "./log.ts";
 import type { Machine } from "./machine.ts";
@@ -47,7 +42,6 @@ export async function start(
   const tracer = machine.tracer ?? (await loadTracer(env, service, log));
   const connection = await connect(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
-  metrics.apiLimited(rate.qps);
   const clock = createServerClock(machine);
   const cluster = connectCluster(connection, {
     timeoutMs,

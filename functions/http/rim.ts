@@ -74,7 +74,7 @@ export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log"
     try {
       await tracer.span(
         () => spanOf(endpoint, request),
-        (span) => serveOne(endpoint, { ...rim, tracer }, { request, response, span }),
+        (span) => serveOne(endpoint, rim, { request, response, span }),
       );
     } catch (error) {
       rim.log.error("unexpected error; the request is answered with 500", { error });
@@ -98,7 +98,7 @@ interface Served {
 
 async function serveOne(
   { route, deadlineMs, answer }: Endpoint,
-  { clock, metrics, tracer }: Pick<Rim, "clock" | "metrics"> & { readonly tracer: Tracer },
+  { clock, metrics }: Pick<Rim, "clock" | "metrics">,
   { request, response, span }: Served,
 ): Promise<void> {
   const start = clock.monotonic();
@@ -115,8 +115,7 @@ async function serveOne(
   answered.log?.(seconds());
   const { status, receivedBytes = 0, attributes } = answered;
   span.set({ "http.response.status_code": status, ...attributes });
-  const { traceparent } = tracer.headers();
-  metrics.requestDone({ method, route, status, seconds: seconds(), receivedBytes, sentBytes, traceparent });
+  metrics.requestDone({ method, route, status, seconds: seconds(), receivedBytes, sentBytes });
 }
 
 /** An answer that closes the connection, as the rest of the body is not read. By default it says `message` as text. */

@@ -9,6 +9,7 @@ import type { WebhookSettings } from "../../infra/config/config.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
+import { TEXT_TYPE } from "../../infra/metrics/registry.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { FunctionsComposition } from "../compose.ts";
 import { AFTERWARDS_MS, CONNECTION_TIMEOUTS, countRequests, drain } from "./drain.ts";
@@ -107,13 +108,12 @@ async function listen(server: Server, { what, port, address: host, log }: Listen
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 
 /** `/ready` and `/metrics` (§8.1). */
-export function healthListener(metrics: Pick<Metrics, "render" | "typeFor">, isReady: () => boolean): RequestListener {
-  const answer = async ({ url, headers }: IncomingMessage, response: ServerResponse): Promise<void> => {
+export function healthListener(metrics: Pick<Metrics, "render">, isReady: () => boolean): RequestListener {
+  const answer = async ({ url }: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = url?.split("?")[0];
     if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
     else if (path === "/metrics") {
-      const type = metrics.typeFor(headers.accept);
-      response.writeHead(200, { "content-type": type }).end(await metrics.render(type));
+      response.writeHead(200, { "content-type": TEXT_TYPE }).end(await metrics.render());
     } else response.writeHead(404).end();
   };
   return (request, response) => void answer(request, response);

@@ -24,7 +24,7 @@ interface NodesOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "me
 const TURN = "zonewise-node-metrics";
 
 /** Metrics that read the nodes before each scrape. Without them, the process's own are shown. */
-export function showNodes(options: NodesOptions): Pick<Metrics, "render" | "typeFor"> {
+export function showNodes(options: NodesOptions): Pick<Metrics, "render"> {
   const lease = { namespace: options.namespace, name: TURN };
   const sample = createNodeSampler();
   return showOnce({ ...options, lease, what: "the nodes", gather: (call) => gather(options, sample, call) });
@@ -95,7 +95,6 @@ function samplePolicy(of: Policy): Row[] {
     [METRICS.nodePhase, active.map(({ labels, started }) => one(labels, started))],
     [METRICS.nodeDeadline, active.map(({ labels, deadline }) => one(labels, deadline))],
     [METRICS.nodesFrozen, [one({ policy }, status.frozen ? 1 : 0)]],
-    [METRICS.nodesWindow, [one({ policy }, status.windowOpen ? 1 : 0)]],
     [
       METRICS.nodesSkipped,
       bounded(Object.entries(status.skipped)).map(([reason, count]) => one({ policy, reason }, count)),

@@ -1,6 +1,6 @@
 /**
- * The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, of PhasedRollouts and of
- * disruption budgets. Pure.
+ * The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, and of disruption budgets.
+ * Pure.
  */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
@@ -19,22 +19,6 @@ export interface GroupRecord {
   /** Seconds without a step after which it counts as stalled. */
   readonly deadline: number;
   readonly status: Partial<RolloutGroupStatus>;
-}
-
-/** The phase of a PhasedRollout, as in its status; "" before it has one. */
-export interface PhaseRecord {
-  readonly namespace: string;
-  readonly name: string;
-  readonly phase: string;
-}
-
-/** PhasedRollouts with a series; further ones have none. */
-const MAX_PHASED = 1000;
-
-export function samplePhases(rollouts: readonly PhaseRecord[]): readonly [metric: string, samples: readonly Sample[]] {
-  const known = rollouts.filter(({ phase }) => phase !== "").slice(0, MAX_PHASED);
-  const labels = known.map(({ namespace, name, phase }) => ({ namespace, phased_rollout: name, phase }));
-  return [METRICS.phasedPhase.name, labels.map((own) => ({ labels: own, value: 1 }))];
 }
 
 /** The protection in a disruption budget's status: its condition `Protecting`. */

@@ -24,7 +24,7 @@ export interface ShownOnce {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, "show" | "render" | "typeFor">;
+  readonly metrics: Pick<Metrics, "show" | "render">;
   /** Its holder shows the series. */
   readonly lease: LeaseRef;
   /** The name of this process in the Lease. */
@@ -45,7 +45,7 @@ const READ_MS = 5000;
 const PATIENCE_MS = 1000;
 
 /** Metrics that read the series before each scrape. Without them, the process's own are shown. */
-export function showOnce(options: ShownOnce): Pick<Metrics, "render" | "typeFor"> {
+export function showOnce(options: ShownOnce): Pick<Metrics, "render"> {
   const { clock, log, metrics } = options;
   let readAt = -Infinity;
   /** When the turn of this process was confirmed last. */
@@ -69,8 +69,7 @@ export function showOnce(options: ShownOnce): Pick<Metrics, "render" | "typeFor"
   }
 
   return {
-    typeFor: metrics.typeFor,
-    async render(contentType) {
+    async render() {
       if (!reading && clock.monotonic() - readAt >= FRESH_MS) {
         readAt = clock.monotonic();
         reading = read().finally(() => (reading = undefined));
@@ -80,7 +79,7 @@ export function showOnce(options: ShownOnce): Pick<Metrics, "render" | "typeFor"
       await Promise.race([reading, clock.sleep(PATIENCE_MS, ended.signal)]).finally(() => ended.abort());
       // Another replica may have taken the turn.
       if (clock.monotonic() - turnAt >= TURN_MS) metrics.show(new Map());
-      return await metrics.render(contentType);
+      return await metrics.render();
     },
   };
 }

@@ -1,33 +1,23 @@
 /**
- * Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups, PhasedRollouts, disruption budgets
- * and the reconciler's Lease.
+ * Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups, disruption budgets and the
+ * reconciler's Lease.
  */
 import { absent, hasCode } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type LeaseRef, getLease } from "../../infra/kubernetes/lease-object.ts";
 import { MAX_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { TOTALS, parseTotals } from "../../infra/metrics/totals.ts";
-import {
-  type GroupRecord,
-  type PhaseRecord,
-  type ProtectionRecord,
-  sampleGroups,
-  samplePhases,
-  sampleProtections,
-} from "./group-samples.ts";
+import { type GroupRecord, type ProtectionRecord, sampleGroups, sampleProtections } from "./group-samples.ts";
 import { type ShownOnce, showOnce } from "./show-once.ts";
 import { collectRead } from "../../infra/kubernetes/collect.ts";
 import {
   type DisruptionBudget,
-  type PhasedRolloutObject,
   type RolloutGroup,
   disruptionBudgets,
-  phasedRollouts,
   rolloutGroups,
 } from "../../infra/kubernetes/custom-resources.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
 import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
-import { readStatus } from "../../reconciler/phased/status.ts";
 
 interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** "" stands for all namespaces. */
@@ -37,7 +27,7 @@ interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "m
 }
 
 /** Metrics that read the totals before each scrape. Without them, the process's own are shown. */
-export function showTotals(options: TotalsOptions): Pick<Metrics, "render" | "typeFor"> {
+export function showTotals(options: TotalsOptions): Pick<Metrics, "render"> {
   const { namespace, name } = options.reconciler;
   const lease = { namespace, name: `${name}-metrics` };
   return showOnce({ ...options, lease, what: "the reconciler's totals", gather: (call) => gather(options, call) });
@@ -46,13 +36,11 @@ export function showTotals(options: TotalsOptions): Pick<Metrics, "render" | "ty
 async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions, call: Call) {
   const lease = await getLease(cluster, reconciler, call);
   const groups: GroupRecord[] = [];
-  const phases: PhaseRecord[] = [];
   const protections: ProtectionRecord[] = [];
   const failures: unknown[] = [];
   for (const scope of namespaces)
     try {
       groups.push(...(await listGroups(cluster, scope, call)));
-      phases.push(...(await listPhases(cluster, scope, call)));
       protections.push(...(await listProtections(cluster, scope, call)));
     } catch (error) {
       // A namespace that we may not read, for example because it is gone, does not hide the others.
@@ -62,11 +50,7 @@ async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions,
   if (failures.length > 0 && failures.length === namespaces.length) throw failures[0];
   const totals = parseTotals(lease?.metadata?.annotations?.[TOTALS]);
   const now = clock.now();
-  return new Map([
-    ...sampleGroups(groups, totals, { most: MAX_GROUPS, now }),
-    samplePhases(phases),
-    sampleProtections(protections),
-  ]);
+  return new Map([...sampleGroups(groups, totals, { most: MAX_GROUPS, now }), sampleProtections(protections)]);
 }
 
 const inScope = (scope: string) => (scope === "" ? {} : { namespace: scope });
@@ -82,19 +66,6 @@ function readProtection({ metadata, status }: DisruptionBudget): ProtectionRecor
   const found = conditions.find(({ type }) => type === "Protecting");
   const { namespace = "", name = "" } = metadata;
   return found && { namespace, name, isProtecting: found.status === "True", reason: found.reason };
-}
-
-/** Empty if the cluster knows no PhasedRollout, or if the functions may not list them: they work without. */
-async function listPhases(cluster: Cluster, scope: string, call: Call): Promise<PhaseRecord[]> {
-  const read = ({ metadata: { namespace = "", name = "" }, status }: PhasedRolloutObject): PhaseRecord => ({
-    namespace,
-    name,
-    phase: readStatus(status).phase,
-  });
-  return await collectRead(cluster.list(phasedRollouts, inScope(scope), call), read).catch((error: unknown) => {
-    if (!hasCode(error, "NotFound", "Forbidden")) throw error;
-    return [];
-  });
 }
 
 /** Empty if the cluster knows no RolloutGroup. */

@@ -21,10 +21,6 @@ export interface Metrics {
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
-  readonly phased: CheckMetrics;
-  readonly gates: CheckMetrics;
-  /** The calls per second and API group that the process allows itself; 0 means no limit, and has no series. */
-  apiLimited(qps: number): void;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
@@ -47,10 +43,8 @@ export interface Metrics {
   readKept(): Promise<Samples>;
   /** Replaces the series that are shown beside those of the process. */
   show(samples: Samples): void;
-  /** The content type for a scraper, by its header Accept. */
-  typeFor(accept: string | undefined): string;
-  /** All metrics in Prometheus' text format, unless another type is given. */
-  render(contentType?: string): Promise<string>;
+  /** All metrics in Prometheus' text format. */
+  render(): Promise<string>;
 }
 
 /** Upper bound of the series of a metric with label values that users choose. */
@@ -64,13 +58,11 @@ const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.ha
 /** New metrics, all at zero. */
 export function createMetrics(): Metrics {
   const registry = createRegistry();
-  const { counter, gauge, histogram, noteExemplar } = registry;
+  const { counter, gauge, histogram } = registry;
   for (const row of Object.values(METRICS) as MetricRow[]) if (row.foreign) registry.foreign(row);
 
   const apiRequests = histogram(METRICS.apiRequests);
   const rateLimited = counter(METRICS.rateLimited);
-  const rateLimit = gauge(METRICS.rateLimit);
-  rateLimit.remove({});
   const podRequests = histogram(METRICS.podRequests);
   const clusterRefused = counter(METRICS.clusterRefused);
   const groupReconciles = counter(METRICS.groupReconciles);
@@ -125,13 +117,8 @@ export function createMetrics(): Metrics {
       clusterRefused: ({ method, namespace }) =>
         clusterRefused.inc(refusedSeries({ method, protocol: "http", request_cluster: namespace })),
     },
-    webhooks: createWebhookMetrics({ counter, gauge, histogram, noteExemplar }),
+    webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
-    phased: createCheckMetrics(METRICS.phasedChecks, { counter }),
-    gates: createCheckMetrics(METRICS.gateChecks, { counter }),
-    apiLimited: (qps) => {
-      if (qps > 0) rateLimit.set({}, qps);
-    },
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));
@@ -173,7 +160,6 @@ export function createMetrics(): Metrics {
       ),
     show: registry.show,
     render: registry.render,
-    typeFor: registry.typeFor,
   };
 }
 
@@ -184,8 +170,6 @@ interface ServedRequest {
   readonly seconds: number;
   readonly receivedBytes: number;
   readonly sentBytes: number;
-  /** The context of its span (W3C Trace Context); undefined if no span is recorded. */
-  readonly traceparent?: string | undefined;
 }
 
 interface WebhookAnswer {
@@ -206,15 +190,7 @@ interface Makers {
   readonly histogram: (row: MetricRow) => Histogram;
 }
 
-/** A request that is not sampled has no trace to look up. */
-const SAMPLED = /^00-(?<trace_id>[\da-f]{32})-(?<span_id>[\da-f]{16})-[\da-f][13579bdf]$/;
-
-function createWebhookMetrics({
-  counter,
-  gauge,
-  histogram,
-  noteExemplar,
-}: Makers & { readonly noteExemplar: () => void }): WebhookMetrics {
+function createWebhookMetrics({ counter, gauge, histogram }: Makers): WebhookMetrics {
   const duration = histogram(METRICS.requests);
   const received = histogram(METRICS.requestBytes);
   const sent = histogram(METRICS.responseBytes);
@@ -222,16 +198,10 @@ function createWebhookMetrics({
   const answers = counter(METRICS.webhookAnswers);
   return {
     requestStarted: (method, route) => inFlight.inc({ method: labelOf(method), route }),
-    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, traceparent = "", ...request }) => {
+    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, ...request }) => {
       const method = labelOf(request.method);
       inFlight.dec({ method, route });
-      const trace = SAMPLED.exec(traceparent)?.groups;
-      if (trace) noteExemplar();
-      duration.observe({
-        labels: { method, route, status_code: String(status), ws: "false" },
-        value: seconds,
-        exemplarLabels: { ...trace },
-      });
+      duration.observe({ method, route, status_code: String(status), ws: "false" }, seconds);
       received.observe({ method, route }, receivedBytes);
       sent.observe({ method, route }, sentBytes);
     },
@@ -264,16 +234,6 @@ function createBudgetMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge
     decided: ({ reason, status }) => evictions.inc({ reason, status: String(status) }),
     observed: (result) => observed.inc({ result }),
   };
-}
-
-export interface CheckMetrics {
-  /** A check was answered, or not. */
-  checked(verdict: "Success" | "Failure" | "Error"): void;
-}
-
-function createCheckMetrics(row: MetricRow, { counter }: Pick<Makers, "counter">): CheckMetrics {
-  const checks = counter(row);
-  return { checked: (result) => checks.inc({ result }) };
 }
 
 /** The label value for everything beyond the bound. */

@@ -1,21 +1,11 @@
 /** The registry of a process: its own series, and the series that it shows for processes that have ended. */
-import {
-  Counter,
-  Gauge,
-  Histogram,
-  type Metric,
-  type MetricType,
-  type OpenMetricsContentType,
-  Registry,
-} from "prom-client";
+import { Counter, Gauge, Histogram, type Metric, type MetricType, Registry } from "prom-client";
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
   /** For a series of a histogram, such as `name_sum`. */
   readonly metricName?: string;
-  /** The exemplar of a bucket, if it has one. */
-  readonly exemplar?: object | null;
 }
 
 /** By the name of the metric. */
@@ -31,34 +21,15 @@ interface OwnRegistry {
   readonly read: (row: MetricRow) => Promise<readonly Sample[]>;
   /** Replaces the series that are shown beside its own. */
   readonly show: (samples: Samples) => void;
-  /** The content type for a scraper with this Accept header: OpenMetrics only once there is an exemplar to show. */
-  readonly typeFor: (accept: string | undefined) => string;
-  /** Called with each exemplar that a metric is given. */
-  readonly noteExemplar: () => void;
-  /** In Prometheus' text format, or that of the type. */
-  readonly render: (contentType?: string) => Promise<string>;
+  /** In Prometheus' text format. */
+  readonly render: () => Promise<string>;
 }
 
 export const TEXT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
-const OPEN_METRICS_TYPE = Registry.OPENMETRICS_CONTENT_TYPE;
-
-/** Whether an Accept header takes OpenMetrics 1.0.0, at no lower quality than the text format (RFC 9110, 12.5.1). */
-function prefersOpenMetrics(accept: string): boolean {
-  const ranges = accept.toLowerCase().replaceAll(" ", "").split(",");
-  const qualityOf = (type: RegExp): number =>
-    Math.max(
-      0,
-      ...ranges.filter((range) => type.test(range)).map((range) => Number(/;q=([\d.]+)/.exec(range)?.[1] ?? 1)),
-    );
-  const open = qualityOf(/^application\/openmetrics-text(?!.*;version=(?!1\.0\.0))/);
-  return open > 0 && open >= qualityOf(/^text\/plain/);
-}
 
 export function createRegistry(): OwnRegistry {
-  const [text, open] = [new Registry(), new Registry<OpenMetricsContentType>()];
-  open.setContentType(OPEN_METRICS_TYPE);
+  const registry = new Registry();
   const own = new Map<string, Counter | Gauge | Histogram>();
-  let hasExemplar = false;
   let shown: Samples = new Map();
   const options = ({ name, help, labels }: MetricRow) => ({ name, help, labelNames: [...labels], registers: [] });
 
@@ -70,10 +41,7 @@ export function createRegistry(): OwnRegistry {
   function register(row: MetricRow): void {
     const { name, help, type } = row;
     const get = async () => ({ name, help, type, values: [...(await read(row)), ...(shown.get(name) ?? [])] });
-    text.registerMetric({ name, get } as unknown as Metric);
-    // In OpenMetrics the suffix of a counter belongs to its samples, and the registry adds it.
-    const family = type === "counter" ? name.replace(/_total$/, "") : name;
-    open.registerMetric({ name, get: async () => ({ ...(await get()), name: family }) } as unknown as Metric);
+    registry.registerMetric({ name, get } as unknown as Metric);
   }
 
   function add<M extends Counter | Gauge | Histogram>(row: MetricRow, metric: M): M {
@@ -85,21 +53,11 @@ export function createRegistry(): OwnRegistry {
   return {
     counter: (row) => add(row, new Counter(options(row))),
     gauge: (row) => add(row, new Gauge(options(row))),
-    histogram: (row) =>
-      add(
-        row,
-        new Histogram({
-          ...options(row),
-          buckets: [...(row.buckets ?? [])],
-          enableExemplars: row.exemplars ?? false,
-        }),
-      ),
+    histogram: (row) => add(row, new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] })),
     foreign: register,
     read,
     show: (samples) => void (shown = samples),
-    typeFor: (accept = "") => (hasExemplar && prefersOpenMetrics(accept) ? OPEN_METRICS_TYPE : TEXT_TYPE),
-    noteExemplar: () => void (hasExemplar = true),
-    render: (contentType = TEXT_TYPE) => (contentType === OPEN_METRICS_TYPE ? open : text).metrics(),
+    render: () => registry.metrics(),
   };
 }
 
@@ -114,8 +72,6 @@ export interface MetricRow {
    * functions have series of their own.
    */
   readonly kept?: "alone" | "shared";
-  /** Its buckets name the last traced request (docs/operate/internals.md). */
-  readonly exemplars?: true;
   /** Only shown, from kept series. */
   readonly foreign?: true;
 }

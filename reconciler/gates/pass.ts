@@ -73,12 +73,11 @@ function isUnderWay({ zones: records }: GateRecord, zones: readonly Zone[], name
 }
 
 /**
- * True if the counts show no pod replaced since the zone was let begin. Pods that were not ready then may have become
- * updated ones by themselves.
+ * True if the counts show no pod replaced since the zone was let begin; without counts, nothing shows it. Pods that were
+ * not ready then may have become updated ones by themselves.
  */
-function isAsItBegan(zone: Zone, { settledRevision, counts }: ZoneRecord): boolean {
-  const { replicas, status } = zone;
-  if (!counts) return isUntouched(zone, settledRevision); // Stored before gates had these counts.
+function isAsItBegan({ replicas, status }: Zone, { counts }: ZoneRecord): boolean {
+  if (!counts) return true;
   return status.current >= Math.min(counts.current, replicas) && status.updated <= counts.updated + counts.notReady;
 }
 

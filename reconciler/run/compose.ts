@@ -139,9 +139,9 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     },
     checking: {
       checker,
-      gates: createGates({ clock, log, metrics: metrics.gates }),
+      gates: createGates({ clock, log }),
     },
-    phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
+    phased: createPhasedTick({ clock, log, mayDisrupt, successWhen }),
   };
   function nodeUpdateOptions(): NodeUpdateOptions {
     const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;

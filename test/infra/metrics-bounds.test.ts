@@ -25,7 +25,6 @@ const BOUNDS: Readonly<Record<string, number>> = {
   nodePhase: MAX_POLICIES * MAX_NODES,
   nodeDeadline: MAX_POLICIES * MAX_NODES,
   nodesFrozen: MAX_POLICIES,
-  nodesWindow: MAX_POLICIES,
   nodesSkipped: MAX_POLICIES * MAX_KINDS,
   nodeTransitions: MAX_POLICIES * MAX_KINDS,
   nodesLastPass: 1,

@@ -25,12 +25,6 @@ export const METRICS = {
     help: "Calls of the Kubernetes API that were not sent, for want of a token of the client-side rate limiter.",
     labels: ["api_group"],
   },
-  rateLimit: {
-    name: "rollout_operator_kubernetes_api_client_rate_limit_qps",
-    type: "gauge",
-    help: "Calls of the Kubernetes API a second that the process allows itself in each API group; none without a limit.",
-    labels: [],
-  },
   podRequests: {
     name: "rollout_operator_pod_http_client_request_duration_seconds",
     type: "histogram",
@@ -178,7 +172,6 @@ export const METRICS = {
     help: "Time to serve an inbound request, in seconds.",
     labels: [...ROUTE, "status_code", "ws"],
     buckets: SECONDS_TO_100,
-    exemplars: true,
   },
   requestBytes: {
     name: "rollout_operator_request_message_bytes",
@@ -233,26 +226,5 @@ export const METRICS = {
     labels: ["namespace", "budget", "reason"],
     foreign: true,
   },
-  gateChecks: {
-    name: "zonewise_gate_checks_total",
-    type: "counter",
-    help: "Checks of RolloutGates, by their result.",
-    labels: ["result"],
-    kept: "alone",
-  },
   ...NODE_METRICS,
-  phasedPhase: {
-    name: "zonewise_phased_rollout_phase",
-    type: "gauge",
-    help: "1 for the phase of a PhasedRollout.",
-    labels: ["namespace", "phased_rollout", "phase"],
-    foreign: true,
-  },
-  phasedChecks: {
-    name: "zonewise_phased_rollout_checks_total",
-    type: "counter",
-    help: "Checks of PhasedRollouts, by their result.",
-    labels: ["result"],
-    kept: "alone",
-  },
 } as const satisfies Readonly<Record<string, MetricRow>>;

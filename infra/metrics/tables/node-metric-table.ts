@@ -52,13 +52,6 @@ export const NODE_METRICS = {
     labels: ["policy"],
     foreign: true,
   },
-  nodesWindow: {
-    name: "zonewise_node_updates_window_open",
-    type: "gauge",
-    help: "1 while the window of a policy is open, otherwise 0.",
-    labels: ["policy"],
-    foreign: true,
-  },
   nodesSkipped: {
     name: "zonewise_node_updates_skipped",
     type: "gauge",

@@ -6,7 +6,6 @@ import type { Context } from "../../../infra/kubernetes/context.ts";
 import { rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
-import { judgeAnswer, type CheckVerdict } from "../../checks/check.ts";
 import { askChecks, type Round } from "../../checks/act/ask-prometheus.ts";
 import type { Answers } from "../../checks/result.ts";
 import { advanceGate, type Advance, isAt } from "../advance.ts";
@@ -36,21 +35,9 @@ interface GateContext extends Omit<Context, "stop"> {
   readonly log: Log;
   /** Reads the rollout again if `view` is old by now, otherwise resolves with it; undefined if its zones are gone. */
   readonly renew: (view: RolloutView) => Promise<RolloutView | undefined>;
-  /** The last status that this process has written, by the UID of the gate. */
-  readonly sent: Map<string, SentStatus>;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
-  readonly onVerdict: (verdict: CheckVerdict) => void;
   /** What came of the expressions that this process has tried, by the UID of the gate. */
   readonly tried: Map<string, Tried>;
-}
-
-/**
- * A status, and the version of the gate that it was stored in. A definition of an earlier version drops fields that it
- * does not know: without this record they would be sent again in each tick.
- */
-export interface SentStatus {
-  readonly resourceVersion: string;
-  readonly status: ReturnType<typeof statusOf>;
 }
 
 export interface Tried {
@@ -113,7 +100,9 @@ interface Decided {
  */
 async function ask(gate: Gate, view: RolloutView, context: GateContext): Promise<Decided> {
   const asked = advanceGate(gate, view, NO_ANSWERS);
-  const answers = await askDue(gate, asked, context);
+  const { due, values, record } = asked;
+  const scope = { namespace: gate.ref.namespace, values, startedAt: record.startedAt };
+  const answers = await askChecks(due, scope, context.round);
   const next = advanceGate(gate, view, answers);
   if (outlineOf(next.record) === outlineOf(gate.record)) return { next, view };
   const latest = await context.renew(view);
@@ -123,32 +112,17 @@ async function ask(gate: Gate, view: RolloutView, context: GateContext): Promise
   return { next: isSame ? advanceGate(gate, latest, answers) : renewed, view: latest };
 }
 
-/** Undefined if the gate has this status already, or if the status was already sent for this version of the gate. */
-async function store(gate: Gate, after: SentStatus["status"], context: GateContext) {
+/** Undefined if the gate has this status already. */
+async function store(gate: Gate, after: ReturnType<typeof statusOf>, context: GateContext) {
   const { ref, resourceVersion, observedGeneration, record, conditions } = gate;
-  const sent = context.sent.get(ref.uid);
-  if (sent?.resourceVersion === resourceVersion && isSameReport(sent.status, after)) return undefined;
   const before = statusOf(observedGeneration, record, conditions);
   const change = { object: { ...ref, resourceVersion }, before, after, isSame: isSameReport, by: "patch" } as const;
-  const stored = await writeStatus(rolloutGates, change, context);
-  if (stored) context.sent.set(ref.uid, { resourceVersion: stored.metadata.resourceVersion ?? "", status: after });
-  return stored;
+  return await writeStatus(rolloutGates, change, context);
 }
 
 function changesBetween(gate: Gate, record: GateRecord | undefined, view: RolloutView | undefined): GateChange[] {
   if (!record) return [];
   return [...(view ? bypassesSeen(gate.record, record, view) : []), ...changesOf(gate, gate.record, record)];
-}
-
-async function askDue(gate: Gate, advance: Advance, { round, onVerdict }: GateContext): Promise<Answers> {
-  const { due, values, record } = advance;
-  const scope = { namespace: gate.ref.namespace, values, startedAt: record.startedAt };
-  const answers = await askChecks(due, scope, round);
-  for (const check of due) {
-    const answer = answers.get(check.name);
-    if (answer) onVerdict(judgeAnswer(check, answer));
-  }
-  return answers;
 }
 
 /**

@@ -8,9 +8,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { CheckMetrics } from "../../../infra/metrics/metrics.ts";
 import { earliest } from "../../../infra/timestamp.ts";
-import type { CheckVerdict } from "../../checks/check.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { Gate } from "../gate.ts";
 import { bypassesOf, isHeld, judgeGates } from "../hold.ts";
@@ -22,7 +20,7 @@ import type { Draft } from "../../report/events.ts";
 import { isOutdated } from "../../rollout/act/take-rollout-step.ts";
 import { decideByStatus, decideUngated } from "../../rollout/decide-rollout.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
-import { followGate, type SentStatus, type Followed, type Tried } from "./follow-gate.ts";
+import { followGate, type Followed, type Tried } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
 
 interface GatesScope {
@@ -67,12 +65,10 @@ export interface Gates {
 interface GatesTools {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
-  readonly metrics: CheckMetrics;
 }
 
-export function createGates({ clock, log, metrics }: GatesTools): Gates {
+export function createGates({ clock, log }: GatesTools): Gates {
   const list = createGateLister(clock, log);
-  const sent = new Map<string, SentStatus>();
   const tried = new Map<string, Tried>();
 
   return {
@@ -87,10 +83,9 @@ export function createGates({ clock, log, metrics }: GatesTools): Gates {
       const begun = new Map<string, Promise<Followed[]>>();
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
         emitEvents(changes.map(({ regarding = gate.ref, ...change }) => ({ ...change, regarding })));
-      const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
       const living = new Set([...byGroup.values()].flat().map(({ ref }) => ref.uid));
-      for (const known of [sent, tried]) for (const uid of known.keys()) if (!living.has(uid)) known.delete(uid);
-      const following = { ...context, log, sent, onChange, onVerdict, tried };
+      for (const uid of tried.keys()) if (!living.has(uid)) tried.delete(uid);
+      const following = { ...context, log, onChange, tried };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
         using round = beginRound();
         const renew = async (old: RolloutView): Promise<RolloutView | undefined> =>

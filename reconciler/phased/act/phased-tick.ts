@@ -12,10 +12,9 @@ import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { readEach } from "../../../infra/kubernetes/read-each.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { CheckMetrics } from "../../../infra/metrics/metrics.ts";
 import { earliest, parseTimestamp } from "../../../infra/timestamp.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
-import { type CheckAnswer, type SuccessWhen, type Urgency, judgeAnswer } from "../../checks/check.ts";
+import type { CheckAnswer, SuccessWhen, Urgency } from "../../checks/check.ts";
 import type { PhasedList } from "../../model/outcome.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import type { DisruptionContext, MayDisrupt } from "../../budget/act/may-disrupt.ts";
@@ -58,7 +57,6 @@ export type PhasedTick = (input: PhasedInput) => Promise<PhasedResult>;
 export interface PhasedTools {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
-  readonly metrics: CheckMetrics;
   readonly mayDisrupt: MayDisrupt;
   readonly successWhen: SuccessWhen;
 }
@@ -140,7 +138,6 @@ interface Visitor extends DisruptionContext {
   readonly round: Pick<Round, "ask">;
   /** The rule for a successful check, if its object sets none. */
   readonly successWhen: SuccessWhen;
-  readonly metrics: CheckMetrics;
   /** Called after each write, and with the hold in place of one. */
   readonly onWrite: (decision: Write, gathered: GatheredRollout, hold: Hold | undefined) => void;
 }
@@ -181,11 +178,8 @@ async function decide(gathered: GatheredRollout, visitor: Visitor): Promise<Writ
   const snapshot: PhasedSnapshot = { ...gathered, pods: await gatherPods(gathered, visitor), now: visitor.clock.now() };
   const decision = decidePhased(snapshot);
   if (decision.action !== "check") return decision;
-  const { check } = gathered.rollout;
   const answer = await askCheck(snapshot, decision, visitor);
-  if (!answer) return undefined;
-  visitor.metrics.checked(judgeAnswer(check, answer));
-  return afterAnswer(snapshot, answer);
+  return answer && afterAnswer(snapshot, answer);
 }
 
 /** Before the first pod a comparison has no candidate, and asks nothing: it must not block that pod for ever. */

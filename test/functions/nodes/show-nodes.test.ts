@@ -87,7 +87,6 @@ it("the metrics of the nodes are those of the stored objects, shown by one repli
     'zonewise_node_update_phase_started_timestamp_seconds{policy="default",node="n1",phase="Draining"} 1767225660',
     'zonewise_node_update_phase_deadline_timestamp_seconds{policy="default",node="n1",phase="Draining"} 1767229260',
     'zonewise_node_updates_frozen{policy="default"} 0',
-    'zonewise_node_updates_window_open{policy="default"} 1',
     'zonewise_node_updates_skipped{policy="default",reason="DrainBlocked"} 1',
     'zonewise_node_update_transitions_total{policy="default",from="Idle",to="StagedAndPerformedUpdate",from_version="1.0.0",to_version="1.1.0"} 7',
   ]);

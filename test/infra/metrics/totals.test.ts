@@ -37,23 +37,6 @@ describe("totals on the Lease", () => {
     });
   });
 
-  it("hold the checks of gates and of PhasedRollouts, by their results", async () => {
-    const annotations = new Map<string, string>();
-    for (let process = 0; process < 2; process++) {
-      const metrics = createMetrics();
-      const totals = await createLeaseTotals(annotations, metrics);
-      for (const { checked } of [metrics.gates, metrics.phased])
-        for (const result of ["Success", "Success", "Error"] as const) checked(result);
-      await totals.record(0);
-    }
-    assert.deepEqual(flat(parseTotals(annotations.get(TOTALS)).series), {
-      'zonewise_gate_checks_total{"result":"Success"}': 4,
-      'zonewise_gate_checks_total{"result":"Error"}': 2,
-      'zonewise_phased_rollout_checks_total{"result":"Success"}': 4,
-      'zonewise_phased_rollout_checks_total{"result":"Error"}': 2,
-    });
-  });
-
   it("of a process that takes the Lease again count nothing twice, and add to what another has counted meanwhile", async () => {
     const annotations = new Map<string, string>();
     const metrics = createMetrics();

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
-import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
-import { type GateScene, conditionOf, installGates, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
+import { type GateScene, conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
 
 const A = "ingester-zone-a";
 
@@ -146,39 +145,4 @@ onCluster("gates say what is wrong with an expression or a group, once a change"
     gates.events.map(({ reason }) => reason),
     ["GateInvalid", "GateInvalid"],
   );
-});
-
-const bypassIsWrittenOnce = async (gates: GateScene): Promise<void> => {
-  const { stage, cluster } = gates;
-  installGates(stage, "bypasses");
-  writeGate(gates);
-  const written: string[] = [];
-  const counting: Cluster = {
-    ...cluster,
-    change: (resource, target, call) => {
-      if (resource.plural === "rolloutgates") written.push(JSON.stringify(target.body));
-      return cluster.change(resource, target, call);
-    },
-  };
-  const process = gates.checking(counting);
-  const tick = async (): Promise<number> => {
-    const before = written.length;
-    await tickOnce(stage, counting, process);
-    await stage.time.advance(1000);
-    return written.length - before;
-  };
-  await tick();
-  await tick();
-  const until = new Date(stage.time.now() + 3_600_000).toISOString();
-  const { store } = stage.emulator;
-  const zone = store.get("statefulsets.apps", "default", A) ?? assert.fail();
-  const annotations = { "zonewise.dev/bypass-gates-until": until };
-  store.update("statefulsets.apps", { ...zone, metadata: { ...zone.metadata, annotations } });
-  const counts = [await tick(), await tick(), await tick(), await tick()];
-  assert.match(written.at(-1) ?? "", /bypasses/);
-  assert.equal(statusOf(gates)["bypasses" as never], undefined);
-  assert.deepEqual(counts, [1, 0, 0, 0]);
-};
-onCluster("a bypass is written once where the definition of an earlier version does not keep it", bypassIsWrittenOnce, {
-  crd: false,
 });

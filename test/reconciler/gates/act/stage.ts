@@ -50,7 +50,7 @@ export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
   const client = createPrometheusClient({ timeoutMs: 5000, allowedHosts: [] });
   const checking = (cluster: Cluster): TickInput["checking"] => ({
     checker: createChecker({ cluster, prometheus: client, clock: stage.clock }),
-    gates: createGates({ clock: stage.clock, log, metrics: metrics.gates }),
+    gates: createGates({ clock: stage.clock, log }),
   });
   const processOf = (cluster: Cluster) => ({
     ...checking(cluster),
@@ -105,11 +105,8 @@ export function onCluster(
 export const zonesBegun = ({ seen }: Pick<GateScene, "seen">): string =>
   [...new Set(seen.deleted.map((name) => name.slice(0, -2)))].join();
 
-/** The definition of gates, as of a version whose status had no `without`. */
-export function installGates({ emulator }: Stage, without?: "bypasses"): void {
-  const text = readFileSync(CRD, "utf8");
-  const cut = without === undefined ? text : text.replace(new RegExp(`^( +)${without}:\\n(?:\\1 .*\\n)+`, "m"), "");
-  emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(cut) as Draft);
+export function installGates({ emulator }: Stage): void {
+  emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
 }
 
 /** Creates a gate, or changes its spec; between zones, with one check a second that passes after two successes. */

@@ -119,7 +119,6 @@ describe("what people and Prometheus see", () => {
     await on.tick();
     const text = await on.scrape();
     assert.match(text, /brupop_hosts_version\{bottlerocket_version="1.0.5"\} 1/);
-    assert.match(text, /zonewise_node_updates_window_open\{policy="default"\} 0/);
     assert.match(text, /zonewise_node_updates_skipped\{policy="default",reason="WindowClosed"\} 3/);
   });
 

@@ -1,8 +1,6 @@
-/** What a PhasedRollout asks of Prometheus, and what is shown of the answers. */
+/** What a PhasedRollout asks of Prometheus. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
-import { showTotals } from "../../../../functions/totals/show-totals.ts";
-import { createMetrics } from "../../../../infra/metrics/metrics.ts";
+import { it } from "node:test";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { applySet, edit, FIRING, PHASED } from "./stage.ts";
 import { partitionOf, play, reasons } from "./play.ts";
@@ -56,23 +54,3 @@ it("what a server answers is shown as it is", () =>
     await stage.tickFor(30);
     assert.ok(stage.events.some(({ message }) => message === "BadQuery: 100% %s %d wrong"));
   }));
-
-describe("what the metrics show", () => {
-  it("the phase of each PhasedRollout, and the checks by result", () =>
-    play({}, async (stage) => {
-      await stage.tickFor(10);
-      await applySet(stage, "x:2");
-      await stage.tickFor(60);
-      const { cluster } = stage.connect();
-      const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-      const reconciler = { namespace: "default", name: "zonewise-reconciler" };
-      const common = { cluster, clock: stage.clock, log, namespaces: ["default"], reconciler, identity: "one" };
-      const functions = showTotals({ ...common, metrics: createMetrics() });
-      const shown = /zonewise_phased_rollout_phase\{namespace="default",phased_rollout="guard",phase="Rolling"\} 1/;
-      assert.match(await functions.render(), shown);
-      assert.match(await stage.metrics.render(), /zonewise_phased_rollout_checks_total\{result="Success"\} \d/);
-      stage.emulator.store.remove(PHASED, "default", "guard");
-      await stage.tickFor(10);
-      assert.doesNotMatch(await functions.render(), /zonewise_phased_rollout_phase\{/);
-    }));
-});

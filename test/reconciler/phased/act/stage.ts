@@ -92,7 +92,7 @@ function attach(stage: Stage): PhasedStage {
     error: note("error"),
   } as PhasedTools["log"];
   const mayDisrupt: PhasedTools["mayDisrupt"] = async () => undefined;
-  const tools: PhasedTools = { clock: stage.clock, log, metrics: metrics.phased, successWhen: "NoData", mayDisrupt };
+  const tools: PhasedTools = { clock: stage.clock, log, successWhen: "NoData", mayDisrupt };
   let run = createPhasedTick(tools);
   const read = (resource: string, name: string): KubeObject & Whole => {
     const found = store.get(resource, "default", name);

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createLog } from "../../../../infra/log.ts";
-import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createPhasedTick } from "../../../../reconciler/phased/act/phased-tick.ts";
 import { run } from "../../../../reconciler/run/run.ts";
@@ -30,7 +29,6 @@ async function running(scene: (it: Running) => Promise<void>): Promise<void> {
   const tools = {
     clock,
     log,
-    metrics: createMetrics().phased,
     successWhen: "NoData",
     mayDisrupt: async () => undefined,
   } as const;
