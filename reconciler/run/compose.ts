@@ -144,11 +144,10 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     phased: createPhasedTick({ clock, log, mayDisrupt, successWhen }),
   };
   function nodeUpdateOptions(): NodeUpdateOptions {
-    const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
+    const { namespace: shadows, ownNode } = configuration.nodeUpdates;
     const intervalMs = configuration.reconcileIntervalMs;
-    const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
     const tools = { clock, log, metrics, checker };
-    const own = { secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
+    const own = { secretsNamespace: namespace, ownNode, intervalMs };
     return { ...tools, namespace: shadows, ...own };
   }
 

@@ -40,26 +40,22 @@ const update = createNodeUpdates({
   secretsNamespace: "zonewise",
   ownNode: undefined,
   intervalMs: 5000,
-  defaultSpec: {},
 });
 const context = {
   cluster,
   fence: { write: () => ({}) },
   stop: new AbortController().signal,
 };
-const tools = {
-  recorder: { emitEvents: () => {}, flush: async () => {} },
-  annotations: new Map<string, string>(),
-};
+const recorder = { emitEvents: () => {}, flush: async () => {} };
 
 async function once(): Promise<number> {
   const startedAt = performance.now();
-  await update(context, tools);
+  await update(context, recorder);
   return performance.now() - startedAt;
 }
 
 const firstMs = await once();
-while (await update(context, tools));
+while (await update(context, recorder));
 [calls, writes] = [0, 0];
 const times = [await once()];
 const perPass = { calls, writes };

@@ -189,7 +189,6 @@ function openUpdates() {
     secretsNamespace: namespace,
     ownNode: undefined,
     intervalMs: 5000,
-    defaultSpec: {},
   });
   const context = {
     cluster,
@@ -197,8 +196,7 @@ function openUpdates() {
     stop: new AbortController().signal,
   };
   const recorder = createRecorder({ cluster, clock: systemClock, log, instance: "test" });
-  const tools = { recorder, annotations: new Map<string, string>() };
-  return { recorder, pass: () => update(context, tools) };
+  return { recorder, pass: () => update(context, recorder) };
 }
 
 /** Ready, as its kubelet says; conditions of others stay. */

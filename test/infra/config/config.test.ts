@@ -36,8 +36,6 @@ describe("the configuration", () => {
       nodeUpdates: {
         enabled: false,
         namespace: "brupop-bottlerocket-aws",
-        maxConcurrent: "1",
-        cron: undefined,
         ownNode: undefined,
       },
       phasedSuccessWhen: "NoData",

@@ -83,11 +83,9 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
       intervalMs: 5000,
       checker: createChecker({ cluster, clock, prometheus }),
       secretsNamespace: "zonewise",
-      defaultSpec: { maxConcurrent: "1" },
       ...options,
     });
   let update = create();
-  const annotations = new Map<string, string>();
   const recorder = createRecorder({ cluster, clock, log, instance: "test" });
   return {
     ...stage,
@@ -100,7 +98,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     restart: () => void (update = create()),
     tick: async () => {
       const stop = new AbortController().signal;
-      const acted = await update({ cluster, fence: { write: () => ({}) }, stop }, { recorder, annotations });
+      const acted = await update({ cluster, fence: { write: () => ({}) }, stop }, recorder);
       await recorder.flush();
       return acted;
     },
@@ -178,10 +176,11 @@ export function stepAgent(stage: Stage, node: string): void {
 
 export const NODES = ["node-1", "node-2", "node-3"];
 
-/** Three nodes of one topology zone that are managed and Ready; all ends with the test. */
+/** Three nodes of one topology zone that are managed and Ready, and the policy `default`; all ends with the test. */
 export async function setFleet(t: TestContext, ...options: Parameters<typeof setNodeStage>): Promise<NodeStage> {
   const stage = await setNodeStage(...options);
   t.after(() => stage.close());
+  if (options[0]?.definitions !== false) createPolicy(stage, "default");
   for (const node of NODES) {
     label(stage, node);
     setNode(stage, node, {});
