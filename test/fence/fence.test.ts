@@ -36,7 +36,7 @@ describe("the architecture fence", () => {
   for (const { name, path, rule } of PLANTED) {
     it(`${rule ? "reports" : "is silent"} when ${name}`, () => {
       const said = output.split("\n").filter((line) => line.startsWith(`${path}:`));
-      if (rule) assert.match(said.join("\n"), rule);
+      if (rule) assert.ok(said.join("\n").includes(rule), said.join("\n"));
       else assert.deepEqual(said, []);
     });
   }
