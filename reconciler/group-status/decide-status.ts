@@ -221,7 +221,7 @@ const ordinary = (phase: StoredHold["phase"], facts: GroupFacts | undefined): St
   phase === "RollingOut" && (!facts || isRolledOut(facts)) ? "Waiting" : phase;
 
 /** True if there is nothing to roll out, though not all pods may be ready. */
-export const isRolledOut = ({ remaining, zones }: GroupFacts): boolean =>
+const isRolledOut = ({ remaining, zones }: GroupFacts): boolean =>
   remaining.length === 0 && !zones.every(isSettledByStatus);
 
 /** True of the clause that no step was made for longer than the deadline. */

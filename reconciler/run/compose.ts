@@ -13,7 +13,7 @@ import { createCaInjection } from "./ca-injection.ts";
 import { createChecker } from "../checks/act/ask-prometheus.ts";
 import { createGates } from "../gates/act/tick-gates.ts";
 import { createPhasedTick } from "../phased/act/phased-tick.ts";
-import { createReferences } from "../scaling/act/references.ts";
+import { createReferences } from "../scaling/act/gather-scaling.ts";
 import { composeBudgets } from "../budget/act/compose.ts";
 import type { OnBudgets } from "../budget/act/gather-budget.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";

@@ -7,7 +7,7 @@ import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
-import { createReferences } from "../../reconciler/scaling/act/references.ts";
+import { createReferences } from "../../reconciler/scaling/act/gather-scaling.ts";
 import { createPodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../reconciler/run/tick.ts";
 import { readPeakMb } from "./peak.ts";

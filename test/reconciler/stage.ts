@@ -6,7 +6,7 @@ import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import { createReferences } from "../../reconciler/scaling/act/references.ts";
+import { createReferences } from "../../reconciler/scaling/act/gather-scaling.ts";
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import type { RunInput } from "../../reconciler/run/session.ts";
 import { tick, type TickInput } from "../../reconciler/run/tick.ts";

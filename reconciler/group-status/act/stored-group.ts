@@ -41,11 +41,11 @@ export function readStoredGroup({ metadata, spec, status }: RolloutGroup): Store
 }
 
 const { group, version } = rolloutGroups;
-export const GROUP_KIND = "RolloutGroup";
+const GROUP_KIND = "RolloutGroup";
 const TYPE = { apiVersion: `${group}/${version}`, kind: GROUP_KIND } as const;
 
 /** A new object, which the garbage collector removes with the last of the zones. */
-export function buildGroup(name: string, namespace: string, zones: readonly Zone[]): RolloutGroup {
+function buildGroup(name: string, namespace: string, zones: readonly Zone[]): RolloutGroup {
   return { ...TYPE, metadata: { name, namespace, labels: MADE_BY, ownerReferences: ownersOf(zones) } };
 }
 
@@ -53,7 +53,7 @@ const ownersOf = (zones: readonly Zone[]): Owner[] =>
   zones.map(({ name, uid }) => ({ apiVersion: "apps/v1", kind: "StatefulSet", name, uid }));
 
 /** The owners that the object should have; undefined if it has them, or if a user created it. */
-export function changeOwners({ isOurs, owners }: StoredGroup, zones: readonly Zone[]): Owner[] | undefined {
+function changeOwners({ isOurs, owners }: StoredGroup, zones: readonly Zone[]): Owner[] | undefined {
   const uids = new Set(zones.map(({ uid }) => uid));
   const others = owners.filter(({ kind }) => kind !== "StatefulSet");
   const isSame =

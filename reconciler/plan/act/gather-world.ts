@@ -11,7 +11,7 @@ import type { Gate } from "../../gates/gate.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";
 import { gatherTimes } from "../../scaling/act/gather-scaling.ts";
-import { createReferences } from "../../scaling/act/references.ts";
+import { createReferences } from "../../scaling/act/gather-scaling.ts";
 import type { ReferenceReading } from "../../scaling/snapshot.ts";
 import { estimateReadyMs, type World, type WorldBudget } from "../world.ts";
 

@@ -2,21 +2,29 @@
  * Reads the facts that only scaling needs, on demand: the times of the last downscales, and the resources that zones
  * mirror.
  */
-import { messageOf, absent } from "../../../infra/errors.ts";
+import { messageOf, absent, RolloutError } from "../../../infra/errors.ts";
 import type { Zone } from "../../model/zone.ts";
 import { wantsDownscale } from "../leader.ts";
-import { addFacts, zoneFactsOf, type ReferenceReading, type ScalingSnapshot, type ZoneTimes } from "../snapshot.ts";
+import {
+  addFacts,
+  zoneFactsOf,
+  type ReferenceReading,
+  type ScalingSnapshot,
+  type ZoneTimes,
+  type Reference,
+} from "../snapshot.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { MayDownscale } from "../../budget/act/may-disrupt.ts";
 import type { PodNotifier } from "./pod-notifier.ts";
-import type { References } from "./references.ts";
 import { ownValue } from "../../../infra/json.ts";
 import type { Call, Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
-import { configMaps } from "../../../infra/kubernetes/resources.ts";
+import { configMaps, type Resource, type Scale } from "../../../infra/kubernetes/resources.ts";
 import { lastDownscaleOf, laterOf } from "../../downscale/pending.ts";
 import { readTracker } from "../../downscale/tracker.ts";
 import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
+import { once } from "../../../infra/once.ts";
+import { describeBadName, type Mirror } from "../../model/scaling.ts";
 
 /** The snapshot for the first decision about a group. */
 export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Promise<ScalingSnapshot> {
@@ -98,4 +106,58 @@ export async function gatherDownscales(
     if (last !== undefined) times.set(zone.name, last);
   }
   return times;
+}
+
+// The resources that zones mirror (§2.4), through their scale subresource.
+
+export interface References {
+  /**
+   * Reads the current scale of the resource; throws `NotFound` if the server does not know the kind, or the error of
+   * the API server.
+   */
+  readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
+}
+
+interface Kind {
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** Caches the resource of each kind until a read fails: a CRD may be created, deleted, or change its version. */
+export function createReferences(cluster: Cluster): References {
+  const known = new Map<string, Promise<readonly Resource[]>>();
+  const keyOf = ({ group, kind }: Kind): string => `${group}/${kind}`;
+  const discover = once(({ group, kind }: Kind) => cluster.discover(group, kind), keyOf, known);
+
+  async function tryEach(namespace: string, name: string, resources: readonly Resource[]): Promise<Reference> {
+    let first: unknown;
+    for (const resource of resources) {
+      try {
+        const scale = (await cluster.get(resource, { namespace, name, subresource: "scale" })) as Scale;
+        return { resource, wantedReplicas: scale.spec?.replicas ?? 0, reportedReplicas: scale.status?.replicas ?? 0 };
+      } catch (error) {
+        first ??= error;
+      }
+    }
+    throw first;
+  }
+
+  return {
+    async read(namespace, mirror) {
+      const { group, kind, name, apiVersion } = mirror;
+      const problem = describeBadName(mirror);
+      if (problem !== undefined) throw new RolloutError("Invalid", problem);
+      if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is not an API version`);
+      const wanted = { group, kind };
+      try {
+        const resources = await discover(wanted);
+        if (resources.length === 0)
+          throw new RolloutError("NotFound", `the API server has no kind ${kind} in group "${group}"`);
+        return await tryEach(namespace, name, resources);
+      } catch (error) {
+        known.delete(keyOf(wanted));
+        throw error;
+      }
+    },
+  };
 }
