@@ -1,6 +1,6 @@
 /** The tools of a command: the cluster, the namespace, and the output. */
 import type { Clock } from "../infra/clock.ts";
-import type { Source } from "../infra/kubernetes/actor.ts";
+import type { Source } from "../infra/kubernetes/context.ts";
 import type { NoTick } from "../reconciler/report/ticking.ts";
 import type { ExitCode } from "./exit.ts";
 import type { ReadSettings } from "./gather/settings.ts";

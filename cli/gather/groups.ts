@@ -1,7 +1,7 @@
 /** The groups of a namespace: the record of each, and its StatefulSets in their present state. */
 import { absent, hasCode } from "../../infra/errors.ts";
 import { collect, collectRead } from "../../infra/kubernetes/collect.ts";
-import type { Source } from "../../infra/kubernetes/actor.ts";
+import type { Source } from "../../infra/kubernetes/context.ts";
 import {
   disruptionBudgets,
   phasedRollouts,

@@ -25,7 +25,7 @@ import {
   successorOf,
   untilFree,
 } from "./lease-succession.ts";
-import { type LeaseWatch, watchLease } from "./lease-watch.ts";
+import { type LeaseWatch, watchLease } from "./lease-succession.ts";
 import type { Lease } from "./resources.ts";
 
 /** Asked before every write. */

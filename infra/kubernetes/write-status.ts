@@ -9,7 +9,7 @@
 import { hasCode, isSuperseded } from "../errors.ts";
 import { isSameJson, mergePatch } from "../json.ts";
 import type { Log, LogFields } from "../log.ts";
-import type { Actor } from "./actor.ts";
+import type { Actor } from "./context.ts";
 import type { ObjectMeta, Resource } from "./resources.ts";
 
 export interface StatusChange<S extends object> {

@@ -1,6 +1,6 @@
 /** Reads the cluster into snapshots: StatefulSets first, then pods (§13.3), each list once. */
 import type { Call, Query } from "../../infra/kubernetes/cluster.ts";
-import { readEach } from "../../infra/kubernetes/read-each.ts";
+import { readEach } from "../../infra/kubernetes/collect.ts";
 import {
   type PodObject,
   pods,
@@ -8,7 +8,7 @@ import {
   type StatefulSet,
   statefulSets,
 } from "../../infra/kubernetes/resources.ts";
-import type { Source } from "../../infra/kubernetes/actor.ts";
+import type { Source } from "../../infra/kubernetes/context.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
 import { matchesSelector } from "../model/label-selector.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
-import { NODE_METRICS } from "../../infra/metrics/tables/node-metric-table.ts";
+import { NODE_METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import {
   createNodeSampler,
   MAX_KINDS,

@@ -2,7 +2,7 @@
  * Reads the facts for decisions on evictions: the budgets first, then StatefulSets and pods, so that the write to the
  * budget proves them fresh (§13.1).
  */
-import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";

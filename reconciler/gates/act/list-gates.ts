@@ -3,7 +3,7 @@
  * namespace.
  */
 import type { Clock } from "../../../infra/clock.ts";
-import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Source } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Log } from "../../../infra/log.ts";

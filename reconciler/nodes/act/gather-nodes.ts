@@ -3,7 +3,7 @@
  * policy's status proves that the counted slots were the latest. A cluster without the definitions has no node
  * updates.
  */
-import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import {

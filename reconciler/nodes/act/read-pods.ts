@@ -2,7 +2,7 @@
  * Reads the pods of single nodes: whether they could be drained now, and whether the work has come back. Objects that
  * several nodes share are read once a pass.
  */
-import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { ownValue } from "../../../infra/json.ts";

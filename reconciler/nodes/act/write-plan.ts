@@ -3,7 +3,7 @@
  * shadows written, each with its own. A process may die in between: the next pass finds the slots taken, and repeats
  * the step.
  */
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Actor } from "../../../infra/kubernetes/context.ts";
 import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.ts";
 import type { NodePlan, ShadowWrite } from "../plan-pass.ts";
 import type { TransitionCount } from "../policy-status.ts";

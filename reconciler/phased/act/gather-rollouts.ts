@@ -1,5 +1,5 @@
 /** Reads PhasedRollouts and their StatefulSets: one list of each a namespace, however many there are. */
-import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { phasedRollouts, type PhasedRolloutObject } from "../../../infra/kubernetes/custom-resources.ts";

@@ -10,7 +10,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
-import { readEach } from "../../../infra/kubernetes/read-each.ts";
+import { readEach } from "../../../infra/kubernetes/collect.ts";
 import type { Log } from "../../../infra/log.ts";
 import { earliest, parseTimestamp } from "../../../infra/timestamp.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";

@@ -1,7 +1,7 @@
 /**
  * Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed.
  */
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Actor } from "../../../infra/kubernetes/context.ts";
 import { absent, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import { isSameJson } from "../../../infra/json.ts";
 import { phasedRollouts } from "../../../infra/kubernetes/custom-resources.ts";

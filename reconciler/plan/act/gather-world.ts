@@ -1,7 +1,7 @@
 /** Reads a group with all that a tick reads, to look ahead. Pods are not called, and nothing is written. */
 import type { Clock } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
-import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Zone, ZoneWithPods } from "../../model/zone.ts";
 import { readReservations } from "../../budget/reservation.ts";
 import { selectsLabels } from "../../budget/scope.ts";

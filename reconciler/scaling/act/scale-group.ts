@@ -19,7 +19,7 @@ import { gatherReference, gatherScaling } from "./gather-scaling.ts";
 import type { Scaler } from "./gather-scaling.ts";
 import { scaleZone } from "./scale-zone.ts";
 import { messageOf, RolloutError } from "../../../infra/errors.ts";
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Actor } from "../../../infra/kubernetes/context.ts";
 import { callPods } from "../../../infra/call-pods.ts";
 import { cancelled } from "../../../infra/deadline.ts";
 import { describePodFailure, type PodHttp } from "../../../infra/pod-http.ts";

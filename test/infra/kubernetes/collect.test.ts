@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readEach } from "../../../infra/kubernetes/read-each.ts";
+import { readEach } from "../../../infra/kubernetes/collect.ts";
 
 /** Reads the name; "bad" ones fail with it. */
 const read = (namespace: string): Promise<string> =>
