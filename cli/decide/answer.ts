@@ -139,6 +139,12 @@ export const NOT_JUDGED = "not judged";
 
 export const STOPPED = "ReconcilerStopped";
 
+/** What does not happen meanwhile. Where Zonewise is not installed, the original may do it. */
+export const consequenceOf = ({ reason }: Pick<NoTick, "reason">): string =>
+  reason === "NotInstalled"
+    ? "Zonewise rolls out, scales and records nothing here"
+    : "nothing is rolled out, scaled or recorded until it runs again";
+
 /** Turns an answer that the next tick would carry out into a no if the reconciler does not tick. */
 export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined): Explanation {
   if (!answer.byTick || !noTick) return answer;

@@ -2,6 +2,7 @@
 import { dump } from "js-yaml";
 import { isFields } from "../../infra/json.ts";
 import { isCommand } from "../../reconciler/model/remedy.ts";
+import { consequenceOf } from "../decide/answer.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { listSome } from "../../infra/cut.ts";
 import type { Unprotected } from "../decide/overview.ts";
@@ -55,11 +56,9 @@ interface BannerLook extends Pick<Io, "style"> {
  */
 export const renderNoTicks = (noTicks: readonly NoTick[], look: BannerLook): string =>
   noTicks
-    .map(({ state, message, remedy }) => {
-      const consequence =
-        state === "stopped"
-          ? "nothing is rolled out, scaled or recorded until it runs again"
-          : "what is recorded may be old";
+    .map((noTick) => {
+      const { state, message, remedy } = noTick;
+      const consequence = state === "stopped" ? consequenceOf(noTick) : "what is recorded may be old";
       return renderBanner({ sentences: [message, consequence], remedy }, look);
     })
     .join("");

@@ -66,8 +66,8 @@ export interface TickingFacts {
   /** The namespaces in which a Lease was looked for. */
   readonly places: readonly string[];
   /**
-   * The original runs in the namespace that is asked about: a suspended CronJob is a step of the migration. Undefined if
-   * that could not be read.
+   * The original runs in the namespace that is asked about: a suspended CronJob is a step of the migration, and one that
+   * is missing no fault. Undefined if that could not be read.
    */
   readonly original: boolean | undefined;
   /** The trace of a reconciler, in a clause: a RolloutGroup with a status, or that RolloutGroups could not be read. */
@@ -271,13 +271,19 @@ const CAUSES: readonly Cause[] = [
   ["LeaseHeld", (facts) => (facts.unread.length > 0 || holderIn(facts) ? undefined : held(facts))],
   [
     "NotInstalled",
-    ({ lease, cronJob, installation, served }) =>
-      lease || cronJob
-        ? undefined
-        : {
-            why: `no reconciler serves namespace ${served}: it has no CronJob ${installation.cronJob} and no Lease ${installation.lease}`,
-            fix: "install it: docs/start/install.md",
-          },
+    ({ lease, cronJob, installation, served, original }) => {
+      if (lease || cronJob) return undefined;
+      const who = `rollout-operator (Deployment ${served}/${ORIGINAL}) serves namespace ${served}`;
+      if (original)
+        return {
+          why: `${who}, and Zonewise is not installed`,
+          fix: "to change over: docs/migrate/rollout-operator.md",
+        };
+      return {
+        why: `no reconciler serves namespace ${served}: it has no CronJob ${installation.cronJob} and no Lease ${installation.lease}`,
+        fix: "install it: docs/start/install.md",
+      };
+    },
   ],
   ...FAULTS,
   ["LeaseHeld", held],

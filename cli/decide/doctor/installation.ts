@@ -3,8 +3,8 @@ import { isInjected } from "../../../infra/certs/configurations.ts";
 import type { WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { EVICTION_PATHS } from "../../../reconciler/budget/guard.ts";
 import { how } from "../../../reconciler/model/remedy.ts";
-import type { NoTick } from "../../../reconciler/report/ticking.ts";
-import { ORIGINAL } from "../../../reconciler/report/ticking.ts";
+import { consequenceOf } from "../answer.ts";
+import { type NoTick, ORIGINAL } from "../../../reconciler/report/ticking.ts";
 import { type Check, type Facts, row } from "./check.ts";
 import { describeRight } from "./rights.ts";
 
@@ -90,7 +90,7 @@ export const INSTALLATION: readonly Check[] = [
     level: "error",
     when: ({ noTicks }) => noTicks.filter(isStopped),
     object: () => "reconciler",
-    message: ({ message }) => `${message}; nothing is rolled out, scaled or recorded`,
+    message: (noTick) => `${noTick.message}; ${consequenceOf(noTick)}`,
     fix: ({ remedy }) => remedy,
   }),
   row({

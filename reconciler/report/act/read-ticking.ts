@@ -162,7 +162,7 @@ async function readRuns(question: TickingQuestion): Promise<Runs> {
     jobs: (allJobs ?? []).map(readJob),
     pods: (allPods ?? []).map(readRunPod),
     unread,
-    original: cronJob?.spec?.suspend === true && (await isOriginalThere(question)),
+    original: (!cronJob || cronJob.spec?.suspend === true) && (await isOriginalThere(question)),
   };
 }
 

@@ -385,3 +385,26 @@ it("without a kubeconfig, a sentence says so", async (t) => {
     err: "error: there is no kubeconfig, and this process does not run in a pod\n       set KUBECONFIG, or use --kubeconfig and --context\n",
   });
 });
+
+it("beside the original, where nothing of Zonewise is installed, commands say who serves the namespace", async (t) => {
+  const stage = await setStatusStage();
+  t.after(() => stage.close());
+  deploy(stage, "app:1");
+  stage.emulator.store.create("deployments.apps", {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "rollout-operator", namespace: "default" },
+    spec: { replicas: 1 },
+  });
+  await stage.time.advance(1000);
+  const { run } = await openTerminal(t, stage, { ticks: false });
+  for (const line of ["version", "doctor"]) {
+    const { out } = await run(line);
+    assert.match(
+      out,
+      /rollout-operator \(Deployment default\/rollout-operator\) serves namespace default, and Zonewise/,
+    );
+    assert.match(out, /Zonewise rolls out, scales and records nothing here/);
+    assert.doesNotMatch(out, /nothing is rolled out|docs\/start\/install/);
+  }
+});
