@@ -3,7 +3,7 @@
  * kubectl.
  */
 import { Option, Command as Parser } from "commander";
-import { phasedRollouts, rolloutGates } from "../infra/kubernetes/custom-resources.ts";
+import { disruptionBudgets, phasedRollouts, rolloutGates } from "../infra/kubernetes/custom-resources.ts";
 import { namespaces, nodes, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
 import { GLOBAL_FLAGS, collectFlag } from "./flags.ts";
@@ -90,6 +90,7 @@ interface Named {
 const LISTED: Partial<Readonly<Record<Completes, { readonly resource: Resource<Named>; readonly isGlobal?: true }>>> = {
   pods: { resource: pods },
   gates: { resource: rolloutGates },
+  budgets: { resource: disruptionBudgets },
   phasedrollouts: { resource: phasedRollouts },
   nodes: { resource: nodes, isGlobal: true },
   namespaces: { resource: namespaces, isGlobal: true },

@@ -8,6 +8,8 @@ export const KINDS = {
   pod: { completes: "pods", aliases: ["pods", "po"] },
   node: { completes: "nodes", aliases: ["nodes", "no"] },
   phasedrollout: { completes: "phasedrollouts", aliases: ["phasedrollouts", "phased"] },
+  rolloutgate: { completes: "gates", aliases: ["rolloutgates", "gate", "gates"] },
+  zoneawarepoddisruptionbudget: { completes: "budgets", aliases: ["zoneawarepoddisruptionbudgets", "zpdb"] },
 } as const satisfies Readonly<Record<string, { readonly completes: Completes; readonly aliases: readonly string[] }>>;
 
 export type Kind = keyof typeof KINDS;

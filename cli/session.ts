@@ -57,7 +57,16 @@ export interface Flag {
 }
 
 /** The kind of a command's arguments, for completions. */
-export type Completes = "groups" | "zones" | "pods" | "nodes" | "phasedrollouts" | "gates" | "namespaces" | "objects";
+export type Completes =
+  | "groups"
+  | "zones"
+  | "pods"
+  | "nodes"
+  | "phasedrollouts"
+  | "gates"
+  | "budgets"
+  | "namespaces"
+  | "objects";
 
 export interface Command {
   readonly name: string;

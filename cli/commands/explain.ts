@@ -3,14 +3,15 @@
  * (§18.5).
  */
 import { absent, hasCode } from "../../infra/errors.ts";
-import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { disruptionBudgets, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
+import { nodes, pods, type Resource, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/status.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
-import { denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
+import { allow, type Blocker, denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
 import {
   addAnswer,
   explainBypasses,
@@ -23,7 +24,7 @@ import {
 } from "../decide/explain-group.ts";
 import { explainDrain, explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
-import { withOrphans } from "../decide/group-state.ts";
+import { holdsOf, withOrphans } from "../decide/group-state.ts";
 import { denyUnbudgeted, findUnbudgeted } from "../decide/unbudgeted.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
@@ -153,7 +154,27 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
     return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
+  rolloutgate: explainByGroups("RolloutGate", rolloutGates),
+  zoneawarepoddisruptionbudget: explainByGroups("ZoneAwarePodDisruptionBudget", disruptionBudgets),
 };
+
+/** Explains what explain itself names as the cause of a wait, by the groups that wait for it. */
+function explainByGroups(kind: string, resource: Resource<object>): Explain {
+  return async (session, name, isGuess) => {
+    const ref = { namespace: session.namespace, name };
+    const object = await session.cluster.get(resource, ref).catch(isGuess ? absentOrForbidden : absent);
+    if (!object || object === FORBIDDEN) return object;
+    const isNamed = (one: Blocker): boolean => one.kind === kind && one.name === name;
+    const groups = await gatherGroupStates(session, session.namespace);
+    const waiting = groups.filter((state) => holdsOf(state).some(({ objects }) => objects.some(isNamed)));
+    const explained = await Promise.all(waiting.map(async ({ group }) => await EXPLAIN.group(session, group, false)));
+    const answers = explained.flatMap((found) => (found === FORBIDDEN ? [] : (found ?? [])));
+    if (answers.length > 0) return answers;
+    return [
+      { kind: kind.toLowerCase(), name, answers: [allow("hold back", "no group waits for it", "Holds nothing back")] },
+    ];
+  };
+}
 
 /** The answers, and that of the API server where it has no effect: our webhook has answered a probe, or there is none. */
 async function askApiServer(

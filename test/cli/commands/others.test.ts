@@ -180,7 +180,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
   const COMPLETIONS = [
     { words: "pl", found: "plan\n" },
     { words: "status i", found: "ingester\n" },
-    { words: "explain zpdb/i", found: "" },
+    { words: "explain zpdb/i", found: "zpdb/ingester\n" },
     { words: "drain-order node-1 n", found: "node-2\nnode-3\n" },
     { words: "explain ingester-zone-c", found: "ingester-zone-c\n" },
     { words: "status --tim", found: "--timeout\n" },
