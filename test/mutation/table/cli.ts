@@ -20,6 +20,28 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     find: "if (!zone.pods.some(isAdopted)) return zone;",
     replacement: "",
   },
+  ...(
+    [
+      [
+        "status shows a group that has pods and no StatefulSet any more",
+        "cli/commands/status.ts",
+        "input.args.length === 0 ? await gatherLostGroups(",
+        "input.args.length > 99 ? await gatherLostGroups(",
+      ],
+      [
+        "doctor finds a group that has pods and no StatefulSet any more",
+        "cli/gather/examine.ts",
+        "...(await gatherLostGroups(session, session.namespace, living))]",
+        "...(await gatherLostGroups(session, session.namespace, living)).slice(99)]",
+      ],
+    ] as const
+  ).map(([breaks, file, find, replacement]): Mutation => ({
+    breaks,
+    file,
+    find,
+    replacement,
+    tests: ["test/cli/commands/orphans.test.ts"],
+  })),
   {
     breaks: "no budget is called protecting where no webhook asks it",
     file: "reconciler/budget/protection.ts",

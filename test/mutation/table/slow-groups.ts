@@ -209,6 +209,28 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     tests: tests.map((name) => `test/reconciler/${name}.test.ts`),
   })),
   {
+    breaks: "a name from the cluster finds only what is recorded under it, not what every object inherits",
+    file: "infra/json.ts",
+    tests: ["test/reconciler/model/label-selector.test.ts", "test/functions/downscale/prepare-downscale.test.ts"],
+    find: "record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;",
+    replacement: "record?.[key];",
+  },
+  {
+    breaks: "a list in JSON is decoded as it arrives, not once it is in memory as a whole",
+    file: "infra/kubernetes/request.ts",
+    tests: ["test/infra/kubernetes/connect-cluster.test.ts"],
+    find: "for await (const chunk of readChunks(answer, signal)) {",
+    replacement:
+      "const all: Buffer[] = []; for await (const one of readChunks(answer, signal)) all.push(one); for (const chunk of [Buffer.concat(all)]) {",
+  },
+  {
+    breaks: "a revision's name in a message is no regular expression",
+    file: "reconciler/model/zone.ts",
+    tests: ["test/reconciler/model/zone.test.ts"],
+    find: "text.replaceAll(NAME, ",
+    replacement: 'text.replaceAll(new RegExp([...known.keys()].join("|"), "g"), ',
+  },
+  {
     breaks: "doctor obeys the expressions of a PodDisruptionBudget's selector",
     file: "cli/decide/doctor/budgets.ts",
     tests: ["test/cli/decide/doctor/budgets.test.ts"],

@@ -132,6 +132,13 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
+    breaks: "a renewal is overdue by a share of the validity, which leaves time for any validity",
+    file: "infra/certs/decide-certificate.ts",
+    tests: ["test/infra/certs/act/provide-certificate.test.ts", "test/reconciler/run/ca-injection.test.ts"],
+    find: "const OVERDUE_AT = 3 / 4;",
+    replacement: "const OVERDUE_AT = 5 / 4;",
+  },
+  {
     breaks: "the reconciler renews a certificate whose job is overdue",
     file: "infra/certs/act/provide-certificate.ts",
     tests: ["test/infra/certs/act/provide-certificate.test.ts", "test/reconciler/run/ca-injection.test.ts"],
