@@ -58,6 +58,12 @@ export function make<T extends Traits & Readonly<Record<string, unknown>>>(
   return { ...fields, apiVersion: API_VERSIONS[kind], kind, metadata: whole } as Made<T>;
 }
 
+function resourceOf(kind: keyof typeof API_VERSIONS): string {
+  const plural = kind === "NodeUpdatePolicy" ? "nodeupdatepolicies" : `${kind.toLowerCase()}s`;
+  const [, group] = API_VERSIONS[kind].split("/").toReversed();
+  return group === undefined ? plural : `${plural}.${group}`;
+}
+
 /** Stores such an object; returns it as it is stored. */
 export function add(
   store: Pick<Store, "create">,
@@ -65,9 +71,30 @@ export function add(
   name: string,
   traits?: Traits & Readonly<Record<string, unknown>>,
 ): KubeObject {
-  const plural = kind === "NodeUpdatePolicy" ? "nodeupdatepolicies" : `${kind.toLowerCase()}s`;
-  const [, group] = API_VERSIONS[kind].split("/").toReversed();
-  return store.create(group === undefined ? plural : `${plural}.${group}`, make(kind, name, traits));
+  return store.create(resourceOf(kind), make(kind, name, traits));
+}
+
+/** Changes a stored object as a user does: what the traits name, beside what there is. */
+export function amend(
+  store: Pick<Store, "get" | "update">,
+  kind: keyof typeof API_VERSIONS,
+  name: string,
+  { namespace = "default", labels, annotations, metadata, spec, status }: Traits,
+): void {
+  const found = store.get(resourceOf(kind), CLUSTER_SCOPED.has(kind) ? undefined : namespace, name);
+  if (!found) throw new Error(`there is no ${kind} ${name}`);
+  const { metadata: own } = found;
+  store.update(resourceOf(kind), {
+    ...found,
+    metadata: {
+      ...own,
+      ...(labels && { labels: { ...own.labels, ...labels } }),
+      ...(annotations && { annotations: { ...own.annotations, ...annotations } }),
+      ...metadata,
+    },
+    ...(spec && { spec: { ...(found["spec"] as object), ...spec } }),
+    ...(status && { status: { ...(found["status"] as object), ...status } }),
+  });
 }
 
 interface PodTraits extends Traits {

@@ -15,6 +15,7 @@ import { assertSaid, GATE_CASES, STORED, writeGate } from "./phased/gate-cases.t
 import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
 import { register } from "./serve-one.ts";
 import { createZone, keepingLog, playPods, setStage, startPrepareDownscale } from "./stage.ts";
+import { amend } from "../builders.ts";
 
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE = "application/merge-patch+json";
@@ -92,10 +93,7 @@ for (const [what, asked, stored] of [
       const zone = stage.emulator.store.get("statefulsets.apps", "default", "zone-a");
       assert.equal((zone?.["spec"] as { replicas: number }).replicas, stored);
       assert.deepEqual(new Set(pods.seen), new Set(["POST zone-a-2", "POST zone-a-1"]));
-      stage.emulator.store.update("statefulsets.apps", {
-        ...zone,
-        spec: { ...(zone?.["spec"] as object), replicas: 3 },
-      } as never);
+      amend(stage.emulator.store, "StatefulSet", "zone-a", { spec: { replicas: 3 } });
     }
   });
 

@@ -6,6 +6,7 @@ import type { RolloutError } from "../../../infra/errors.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { callWebhook, eviction, reviewOf } from "./eviction-stage.ts";
+import { amend } from "../../builders.ts";
 
 let stage: Stage;
 beforeEach(async () => {
@@ -55,9 +56,7 @@ const CASES: readonly [string, Partial<AdmissionRequest>, Partial<Answer>, strin
 ];
 
 function setPhase(name: string, phase: string): void {
-  const pod = stage.emulator.store.get("pods", "default", name);
-  assert.ok(pod);
-  stage.emulator.store.update("pods", { ...pod, status: { ...(pod["status"] as object), phase } });
+  amend(stage.emulator.store, "Pod", name, { status: { phase } });
 }
 
 describe("/admission/pod-eviction", () => {

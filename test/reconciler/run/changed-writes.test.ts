@@ -8,6 +8,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { put } from "../../emulator/objects.ts";
 import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
 import { witness } from "../witness.ts";
+import { amend } from "../../builders.ts";
 
 const LEADER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const LAST = "grafana.com/last-downscale";
@@ -147,11 +148,9 @@ describe("a group whose StatefulSets were listed long before its pods", () => {
     const late: Cluster = {
       ...cluster,
       async *list(resource, query, call) {
-        const { store } = stage.emulator;
-        const a = store.get("statefulsets.apps", "default", "ingester-zone-a");
-        if (resource.plural === "pods" && isFirst && a) {
+        if (resource.plural === "pods" && isFirst) {
           isFirst = false;
-          store.update("statefulsets.apps", { ...a, spec: { ...(a["spec"] as object), replicas: 3 } });
+          amend(stage.emulator.store, "StatefulSet", "ingester-zone-a", { spec: { replicas: 3 } });
         }
         yield* cluster.list(resource, query, call);
         // Other groups have their turn first.

@@ -7,8 +7,10 @@ import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { KubeObject } from "../../emulator/objects.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
+import { amend } from "../../builders.ts";
 
 const BOUND_MS = 4321;
+const PAUSED = { "grafana.com/rollout-paused": "true" };
 
 async function beginRollout(t: TestContext): Promise<Stage> {
   const stage = await setStage();
@@ -55,15 +57,6 @@ function afterPods(cluster: Cluster, happen: () => void): Cluster {
   };
 }
 
-function annotate(stage: Stage, resource: string, name: string, annotations: Record<string, string>): void {
-  const { store } = stage.emulator;
-  const object = store.get(resource, "default", name) as KubeObject;
-  store.update(resource, {
-    ...object,
-    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } },
-  });
-}
-
 const replicasOf = (stage: Stage, name: string): number | undefined =>
   (stage.emulator.store.get("statefulsets.apps", "default", name)?.["spec"] as { replicas?: number }).replicas;
 
@@ -81,8 +74,8 @@ describe("a write", () => {
       await tick();
       await stage.time.advance(100);
     }
-    annotate(stage, "statefulsets.apps", "ingester-zone-b", {
-      "grafana.com/rollout-downscale-leader": "ingester-zone-a",
+    amend(stage.emulator.store, "StatefulSet", "ingester-zone-b", {
+      annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" },
     });
     deploy(stage, "x:2", { zones: ["a"], replicas: 4 });
     await stage.time.advance(1000);
@@ -106,9 +99,12 @@ describe("a write", () => {
   const CHANGES: readonly [string, (stage: Stage) => void][] = [
     [
       "the zone was paused",
-      (stage) => annotate(stage, "statefulsets.apps", "ingester-zone-a", { "grafana.com/rollout-paused": "true" }),
+      (stage) => amend(stage.emulator.store, "StatefulSet", "ingester-zone-a", { annotations: PAUSED }),
     ],
-    ["the pod changed", (stage) => annotate(stage, "pods", "ingester-zone-a-0", { note: "changed" })],
+    [
+      "the pod changed",
+      (stage) => amend(stage.emulator.store, "Pod", "ingester-zone-a-0", { annotations: { note: "changed" } }),
+    ],
     [
       "the pod was recreated",
       ({ emulator: { store } }) => {

@@ -16,6 +16,7 @@ import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
 import { zone } from "../builders.ts";
 import { setBudgetStage, writeBudget } from "../budget-stage.ts";
 import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
+import { amend } from "../../builders.ts";
 
 const SETS = "statefulsets.apps";
 const [B, C] = ["ingester-zone-b", "ingester-zone-c"];
@@ -31,10 +32,7 @@ const spec = (set: string, stored = stage.emulator.store.get(SETS, "default", se
   stored?.["spec"] as object;
 
 function setReady(name: string, ready: boolean): void {
-  const pod = stage.emulator.store.get("pods", "default", name);
-  assert.ok(pod);
-  const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
-  stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+  amend(stage.emulator.store, "Pod", name, { annotations: { "sim/ready": String(ready) } });
 }
 
 async function evict(name: string): Promise<string> {
@@ -121,10 +119,7 @@ describe("a zone that is deleted without its pods in the middle of its rollout",
 
   it("ends a batch of another zone once one of its own is not ready any more", async () => {
     await orphanAmid({ ready: true });
-    const set = stage.emulator.store.get(SETS, "default", C);
-    assert.ok(set);
-    const annotations = { "rollout-max-unavailable": "100%" };
-    stage.emulator.store.update(SETS, { ...set, metadata: { ...set.metadata, annotations } });
+    amend(stage.emulator.store, "StatefulSet", C, { annotations: { "rollout-max-unavailable": "100%" } });
     await stage.time.advance(1000);
     const { cluster } = stage.connect();
     const taken: string[] = [];
@@ -217,9 +212,7 @@ describe("a zone whose StatefulSet loses its label in the middle of its rollout"
   it("keeps the pods of others while one of its own is not ready", async () => {
     const recreate = await orphanAmid();
     await recreate();
-    const set = stage.emulator.store.get(SETS, "default", B);
-    assert.ok(set);
-    stage.emulator.store.update(SETS, { ...set, metadata: { ...set.metadata, labels: {} } });
+    amend(stage.emulator.store, "StatefulSet", B, { metadata: { labels: {} } });
     await stage.time.advance(1000);
     const before = uids(C);
     assert.match(

@@ -9,7 +9,7 @@ import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/session.ts";
 import { define } from "../../demo/definitions.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
-import { make } from "../../builders.ts";
+import { amend, make } from "../../builders.ts";
 
 const LIST = "GET apps/v1/statefulsets collection";
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
@@ -49,10 +49,8 @@ describe("a run whose groups are settled", () => {
     return stage.time.now() - from;
   }
   function touch(): void {
-    const set = stage.emulator.store.get(RESOURCE, "default", "ingester-zone-b");
-    assert.ok(set);
-    const annotations = { ...set.metadata.annotations, touched: String(stage.time.now()) };
-    stage.emulator.store.update(RESOURCE, { ...set, metadata: { ...set.metadata, annotations } });
+    const annotations = { touched: String(stage.time.now()) };
+    amend(stage.emulator.store, "StatefulSet", "ingester-zone-b", { annotations });
   }
 
   it("ticks every 30 s, and within a second of a change", async () => {

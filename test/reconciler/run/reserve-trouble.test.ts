@@ -9,6 +9,7 @@ import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
 import type { Fault } from "../../emulator/faults.ts";
 import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";
+import { amend } from "../../builders.ts";
 
 const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 
@@ -125,12 +126,7 @@ describe("a reservation under errors", () => {
         yield* cluster.list(resource, query, call);
       },
     };
-    const pod = stage.emulator.store.get("pods", "default", "ingester-zone-c-0");
-    assert.ok(pod);
-    stage.emulator.store.update("pods", {
-      ...pod,
-      metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, "rollout-group": "store-gateway" } },
-    });
+    amend(stage.emulator.store, "Pod", "ingester-zone-c-0", { labels: { "rollout-group": "store-gateway" } });
     const { requestDisruption } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: stuck }) });
     const waiting = requestDisruption("zone-c-0");
     await begun.promise;

@@ -10,6 +10,7 @@ import type { RunInput } from "../../../reconciler/run/session.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
+import { amend } from "../../builders.ts";
 
 describe("a run", () => {
   let stage: Stage;
@@ -111,12 +112,8 @@ describe("a run", () => {
   });
 
   it("exits with 1 if a group has to be fixed, and reports it once in an Event and in the metrics", async () => {
-    const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b");
-    assert.ok(set);
-    stage.emulator.store.update("statefulsets.apps", {
-      ...set,
-      spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } },
-    });
+    const spec = { updateStrategy: { type: "RollingUpdate" } };
+    amend(stage.emulator.store, "StatefulSet", "ingester-zone-b", { spec });
     const one = input("one");
     const [result] = await play(run(one));
     assert.equal(result?.exitCode, 1);
@@ -217,9 +214,6 @@ describe("a run", () => {
   });
 
   function setReady(name: string, ready: boolean): void {
-    const pod = stage.emulator.store.get("pods", "default", name);
-    assert.ok(pod);
-    const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
-    stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+    amend(stage.emulator.store, "Pod", name, { annotations: { "sim/ready": String(ready) } });
   }
 });

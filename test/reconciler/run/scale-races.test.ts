@@ -6,11 +6,10 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
-import type { KubeObject } from "../../emulator/objects.ts";
 import { nameLease, pendingOf } from "../../../reconciler/downscale/act/downscale-lease.ts";
 import { MIRROR, mirrorStage } from "../scaling/mirror-stage.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
-import { add } from "../../builders.ts";
+import { amend, add } from "../../builders.ts";
 
 const LEADER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const LAST = "grafana.com/last-downscale";
@@ -44,12 +43,7 @@ function annotateAfterList(
     async *list(resource, query, call) {
       yield* cluster.list(resource, query, call);
       if (resource.plural !== "statefulsets" || ++lists > 1) return;
-      const { store } = stage.emulator;
-      const set = store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) as KubeObject;
-      store.update("statefulsets.apps", {
-        ...set,
-        metadata: { ...set.metadata, annotations: { ...set.metadata.annotations, ...annotations } },
-      });
+      amend(stage.emulator.store, "StatefulSet", `ingester-zone-${zone}`, { annotations });
     },
   };
   return { cluster: late, calls };

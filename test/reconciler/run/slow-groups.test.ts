@@ -10,6 +10,7 @@ import { isLeftOut } from "../../../reconciler/model/outcome.ts";
 import { createSteps } from "../../../reconciler/run/tick.ts";
 import { DELAYED, MIRROR, mirrorStage, type MirrorStage } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, tickOnce, type Stage } from "../stage.ts";
+import { amend } from "../../builders.ts";
 
 /** Milliseconds until a call to a silent pod is given up, as by default. */
 const TIMEOUT_MS = 5000;
@@ -316,14 +317,8 @@ describe("the end of a slow step", () => {
   });
 
   it("starts a tick at once if one has left its group out meanwhile", async () => {
-    const touch = (): void => {
-      const zone = stage.emulator.store.get("statefulsets.apps", "default", "g-zone-a");
-      if (!zone) throw new Error("no zone");
-      stage.emulator.store.update("statefulsets.apps", {
-        ...zone,
-        metadata: { ...zone.metadata, annotations: { touched: "true" } },
-      });
-    };
+    const touch = (): void =>
+      amend(stage.emulator.store, "StatefulSet", "g-zone-a", { annotations: { touched: "true" } });
     const looks = await play(
       () => undefined,
       (look) => void (look === 1 && stage.time.after(1200, touch)),

@@ -7,6 +7,7 @@ import { isFailure, type Outcome } from "../../../reconciler/model/outcome.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "../stage.ts";
 import { witness, type Witness } from "../witness.ts";
+import { amend } from "../../builders.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const LABELS = { podLabels: { "rollout-group": "ingester" } };
@@ -14,16 +15,18 @@ const LABELS = { podLabels: { "rollout-group": "ingester" } };
 let stage: Stage;
 afterEach(() => stage.close());
 
+/** Of each zone, by the rollout. */
+function mayLose(maxUnavailable: string): void {
+  const { store } = stage.emulator;
+  for (const { metadata } of store.list("statefulsets.apps", "default"))
+    amend(store, "StatefulSet", metadata.name, { annotations: { "rollout-max-unavailable": maxUnavailable } });
+}
+
 /** Zones of 20 pods with a new image; a budget and the rollout allow all of them to be unavailable at once. */
 async function rollOutLarge(): Promise<Witness> {
   stage = await setBudgetStage();
   writeBudget(stage, { maxUnavailable: 20 });
-  const { store } = stage.emulator;
-  for (const set of store.list("statefulsets.apps", "default"))
-    store.update("statefulsets.apps", {
-      ...set,
-      metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "100%" } },
-    });
+  mayLose("100%");
   deploy(stage, "x:1", { ...LABELS, replicas: 20 });
   await stage.time.advance(5000);
   deploy(stage, "x:2", { ...LABELS, replicas: 20 });
@@ -35,12 +38,7 @@ async function rollOutLarge(): Promise<Witness> {
 async function rollOut(spec: object): Promise<Witness> {
   stage = await setBudgetStage();
   writeBudget(stage, spec);
-  const { store } = stage.emulator;
-  for (const set of store.list("statefulsets.apps", "default"))
-    store.update("statefulsets.apps", {
-      ...set,
-      metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "2" } },
-    });
+  mayLose("2");
   deploy(stage, "x:2", LABELS);
   await stage.time.advance(500);
   return witness(stage, 2);
@@ -62,12 +60,10 @@ async function tickAll(): Promise<readonly Outcome[]> {
 /** Reserves a pod like an eviction that another process allowed. */
 function reserve(pod: string): void {
   const { store } = stage.emulator;
-  const budget = store.get(BUDGETS, "default", "ingester");
   const uid = store.get("pods", "default", pod)?.metadata.uid ?? "";
-  assert.ok(budget);
   const time = new Date(stage.time.now()).toISOString();
   const disruptedPods = { [pod]: { kind: "eviction", uid, pinned: true, time, by: "elsewhere" } };
-  store.update(BUDGETS, { ...budget, status: { disruptedPods } });
+  amend(store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { disruptedPods } });
 }
 
 describe("a rollout under a budget", () => {
@@ -142,10 +138,8 @@ describe("a rollout under a budget", () => {
     const groups = ["one", "two"];
     for (const group of groups) deploy(stage, "x:1", { group, zones: ["a", "b"], labels: tier, podLabels: tier });
     await stage.time.advance(2000);
-    const gate = (name: string, value: string): void => {
-      const pod = store.get("pods", "default", name) ?? assert.fail();
-      store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations: { "sim/ready": value } } });
-    };
+    const gate = (name: string, value: string): void =>
+      amend(store, "Pod", name, { annotations: { "sim/ready": value } });
     for (const group of groups) gate(`${group}-zone-a-0`, "gated");
     for (const group of groups) deploy(stage, "x:2", { group, zones: ["a", "b"], podLabels: tier });
     await stage.time.advance(500);

@@ -4,6 +4,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 import { revisions, witness } from "../witness.ts";
+import { amend } from "../../builders.ts";
 
 const NAMES = ["a", "b", "c"].flatMap((zone) => [0, 1, 2].map((i) => `ingester-zone-${zone}-${i}`));
 
@@ -53,12 +54,9 @@ describe("a tick, again and again", () => {
 
   it("requests each disruption right before the deletion; a denied pod stays, the next one follows, the next zone does not", async () => {
     deploy(stage, "x:3");
-    for (const set of stage.emulator.store.list("statefulsets.apps", "default")) {
-      stage.emulator.store.update("statefulsets.apps", {
-        ...set,
-        metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "2" } },
-      });
-    }
+    const { store } = stage.emulator;
+    for (const { metadata } of store.list("statefulsets.apps", "default"))
+      amend(store, "StatefulSet", metadata.name, { annotations: { "rollout-max-unavailable": "2" } });
     await stage.time.advance(1000);
     const seen = witness(stage, 2);
     const requested: [string, number][] = [];
@@ -126,12 +124,8 @@ describe("a tick, again and again", () => {
 
   it("does not touch a StatefulSet without the label, and one group's error does not affect others", async () => {
     deploy(stage, "y:1", { group: "broken", zones: ["a"] });
-    const set = stage.emulator.store.get("statefulsets.apps", "default", "broken-zone-a");
-    assert.ok(set);
-    stage.emulator.store.update("statefulsets.apps", {
-      ...set,
-      spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } },
-    });
+    const spec = { updateStrategy: { type: "RollingUpdate" } };
+    amend(stage.emulator.store, "StatefulSet", "broken-zone-a", { spec });
     await stage.time.advance(1000);
     const { cluster } = stage.connect();
     const { outcomes } = await tickOnce(stage, cluster);

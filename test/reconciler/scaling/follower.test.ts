@@ -5,6 +5,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { errorOfStatus } from "../../../infra/kubernetes/api-error.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 import { witness, type Witness } from "../witness.ts";
+import { amend } from "../../builders.ts";
 
 const FOLLOWS_A = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const TWO = { "rollout-max-unavailable": "2" };
@@ -176,10 +177,8 @@ describe("scaling and rollout in one tick", () => {
   it("a downscale of another zone since the list counts", async () => {
     await zones(2, 3);
     const late = meanwhile(() => {
-      const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
-      assert.ok(set);
-      const annotations = { ...set.metadata.annotations, "grafana.com/last-downscale": oneHourAgo() };
-      stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
+      const annotations = { "grafana.com/last-downscale": oneHourAgo() };
+      amend(stage.emulator.store, "StatefulSet", "ingester-zone-a", { annotations });
     });
     const { outcomes } = await tickOnce(stage, late);
     assert.deepEqual(

@@ -4,6 +4,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { A, type Case, mirroring, playCases, STATUS } from "./mirror-cases.ts";
 import { DELAYED, mirrorStage, type MirrorStage, type MirrorZone, type PodAnswers } from "./mirror-stage.ts";
+import { amend } from "../../builders.ts";
 
 const delayed = (replicas: number, more: Record<string, string> = {}): MirrorZone =>
   mirroring(replicas, { ...DELAYED, ...more });
@@ -196,11 +197,9 @@ describe("mirroring with a delay", () => {
     await on.reference(3, 5);
     await on.zones(delayed(5), delayed(5), mirroring(3));
     const { store } = on.stage.emulator;
-    const c = store.get("statefulsets.apps", "default", "ingester-zone-c") ?? assert.fail();
-    store.update("statefulsets.apps", { ...c, spec: { ...(c["spec"] as object), replicas: 4 } });
+    amend(store, "StatefulSet", "ingester-zone-c", { spec: { replicas: 4 } });
     await on.stage.time.advance(50);
-    const pod = store.get("pods", "default", "ingester-zone-c-3") ?? assert.fail();
-    store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations: { "sim/ready": "false" } } });
+    amend(store, "Pod", "ingester-zone-c-3", { annotations: { "sim/ready": "false" } });
     // Longer than a pod that works may take to become ready.
     await on.stage.time.advance(61 * 60_000);
     const pass = await on.pass((_method, ordinal, zone) => ({ minutesAgo: zone === "a" && ordinal === 3 ? 30 : 70 }));

@@ -9,6 +9,7 @@ import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts"
 import { createBudgetStatuses } from "../../../../reconciler/budget/act/budget-statuses.ts";
 import { BUDGETS, setBudgetStage, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
+import { amend } from "../../../builders.ts";
 
 interface Status {
   readonly observedGeneration?: number;
@@ -100,17 +101,9 @@ describe("the status of a disruption budget", () => {
 
   it("keeps reservations, and gives way to one that was made meanwhile", async () => {
     const { store } = stage.emulator;
-    const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail("no budget");
-    const disruptedPods = {
-      "ingester-zone-a-0": {
-        kind: "eviction",
-        uid: "u",
-        pinned: true,
-        by: "x",
-        time: new Date(stage.time.now()).toISOString(),
-      },
-    };
-    store.update(BUDGETS, { ...budget, status: { ...(budget["status"] as object), disruptedPods } });
+    const time = new Date(stage.time.now()).toISOString();
+    const disruptedPods = { "ingester-zone-a-0": { kind: "eviction", uid: "u", pinned: true, by: "x", time } };
+    amend(store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { disruptedPods } });
     await maintainerOf(stage).tick();
     const after = statusOf(stage);
     assert.deepEqual(after.disruptedPods, disruptedPods);

@@ -25,6 +25,7 @@ import {
   writeBudget,
 } from "../../budget-stage.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
+import { amend } from "../../../builders.ts";
 
 const SETS = "statefulsets.apps";
 const JUDGED = { "grafana.com/prepare-downscale": "true" };
@@ -51,23 +52,11 @@ function change(
     start,
     annotations = {},
     labels = {},
-  }: { replicas?: number; start?: number; annotations?: object; labels?: object },
+  }: { replicas?: number; start?: number; annotations?: Record<string, string>; labels?: Record<string, string> },
 ): void {
-  const found = zoneNamed(letter);
-  const metadata = {
-    ...found.metadata,
-    annotations: { ...found.metadata?.annotations, ...annotations },
-    labels: { ...found.metadata?.labels, ...labels },
-  };
-  stage.emulator.store.update(SETS, {
-    ...found,
-    metadata,
-    spec: {
-      ...found.spec,
-      ...(replicas !== undefined && { replicas }),
-      ...(start !== undefined && { ordinals: { start } }),
-    },
-  } as never);
+  const ordinals = start !== undefined && { ordinals: { start } };
+  const spec = { ...(replicas !== undefined && { replicas }), ...ordinals };
+  amend(stage.emulator.store, "StatefulSet", `ingester-zone-${letter}`, { annotations, labels, spec });
 }
 
 /** A new template, which the tick has not rolled out yet. */
@@ -75,7 +64,7 @@ function outdate(letter: string): void {
   const found = zoneNamed(letter);
   const [container] = found.spec?.template?.spec?.containers ?? [];
   const template = { ...found.spec?.template, spec: { containers: [{ ...container, image: "x:2" }] } };
-  stage.emulator.store.update(SETS, { ...found, spec: { ...found.spec, template } } as never);
+  amend(stage.emulator.store, "StatefulSet", `ingester-zone-${letter}`, { spec: { template } });
 }
 
 const replicasOf = (letter: string): number | undefined => zoneNamed(letter).spec?.replicas;
@@ -296,12 +285,10 @@ describe("the reconciler's downscale", () => {
     await followerIsToShrink();
     writeBudget(stage, {}, "another");
     const { store } = stage.emulator;
-    const budget = store.get(BUDGETS, "default", "ingester");
     const uid = store.get("pods", "default", "ingester-zone-b-0")?.metadata.uid ?? "";
-    assert.ok(budget);
     const time = new Date(stage.time.now()).toISOString();
     const disruptedPods = { "ingester-zone-b-0": { kind: "eviction", uid, pinned: true, time, by: "elsewhere" } };
-    store.update(BUDGETS, { ...budget, status: { disruptedPods } });
+    amend(store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { disruptedPods } });
     assert.match(String(reasonsOf(await reconcile())), /BudgetSpent/);
     assert.deepEqual(reserved(stage, "another"), {});
   });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import { deploy, type Stage } from "../../stage.ts";
 import { BUDGET_LIST, DELAYED, isWrite, LIST, POD_LIST, setReady, startTicks } from "./ticks.ts";
+import { amend } from "../../../builders.ts";
 
 let stage: Stage;
 afterEach(() => stage.close());
@@ -71,9 +72,7 @@ describe("expired reservations", () => {
       "ingester-zone-a/1": { kind: "downscale", uid: "left", from: 2, pinned: true, time: at(100), by: "reconciler" },
       "ingester-zone-b-0": { kind: "eviction", uid: "young", pinned: true, time: at(100), by: "functions" },
     };
-    const stored = stage.emulator.store.get(BUDGETS, "default", "ingester");
-    assert.ok(stored);
-    stage.emulator.store.update(BUDGETS, { ...stored, status: { disruptedPods } });
+    amend(stage.emulator.store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { disruptedPods } });
     const { tick } = startTicks(stage);
     const calls = await tick();
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-b-0"]);

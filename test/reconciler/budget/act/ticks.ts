@@ -1,10 +1,10 @@
 /** Ticks of a reconciler process that maintains budgets. */
-import assert from "node:assert/strict";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import { createBudgetMaintenance } from "../../../../reconciler/budget/act/maintain-budgets.ts";
 import { observeBudgets } from "../../../../reconciler/budget/act/compose.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
+import { amend } from "../../../builders.ts";
 
 export const LIST = "GET apps/v1/statefulsets collection";
 export const BUDGET_LIST = "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection";
@@ -37,11 +37,6 @@ export const isWrite = (call: string): boolean => !call.startsWith("GET");
 
 /** Sets the pod's Ready condition. */
 export async function setReady({ emulator: { store }, time }: Stage, pod: string, ready: boolean): Promise<void> {
-  const object = store.get("pods", "default", pod);
-  assert.ok(object);
-  store.update("pods", {
-    ...object,
-    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, "sim/ready": String(ready) } },
-  });
+  amend(store, "Pod", pod, { annotations: { "sim/ready": String(ready) } });
   await time.advance(1000);
 }

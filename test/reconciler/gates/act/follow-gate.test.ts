@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 import { type GateScene, conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
+import { amend } from "../../../builders.ts";
 
 const A = "ingester-zone-a";
 
@@ -89,9 +90,7 @@ const opened = (gates: GateScene): unknown[] => {
 };
 
 function setReady({ stage }: GateScene, name: string, isReady: boolean): void {
-  const pod = stage.emulator.store.get("pods", "default", name) ?? assert.fail();
-  const annotations = { ...pod.metadata.annotations, "sim/ready": String(isReady) };
-  stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+  amend(stage.emulator.store, "Pod", name, { annotations: { "sim/ready": String(isReady) } });
 }
 
 onCluster("a gate lets no zone begin by zones that were read long before an answer came", async (gates) => {

@@ -7,6 +7,7 @@ import type { Draft } from "../../../../reconciler/report/events.ts";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 import { conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
+import { amend } from "../../../builders.ts";
 
 const [A, B, C] = ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"];
 
@@ -225,11 +226,8 @@ onCluster(
 onCluster("a bypass lets the zones that have one begin, one after the other, and ends by itself", async (gates) => {
   const { stage, prometheus, cluster, seen } = gates;
   const annotate = (name: string, forMs: number): void => {
-    const { store } = stage.emulator;
-    const set = store.get("statefulsets.apps", "default", name) ?? assert.fail();
-    const until = formatTimestamp(stage.time.now() + forMs);
-    const annotations = { ...set.metadata.annotations, [ANNOTATIONS.bypassGatesUntil]: until };
-    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
+    const annotations = { [ANNOTATIONS.bypassGatesUntil]: formatTimestamp(stage.time.now() + forMs) };
+    amend(stage.emulator.store, "StatefulSet", name, { annotations });
   };
   writeGate(gates, {}, { failureThreshold: 1 });
   await gates.tick(cluster, 2);

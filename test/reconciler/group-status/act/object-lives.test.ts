@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../stage.ts";
 import { conditionsOf, groupOf, GROUPS, startGroup, startSession, type Session } from "./status-stage.ts";
+import { amend } from "../../../builders.ts";
 
 describe("a RolloutGroup", () => {
   let stage: Stage;
@@ -87,11 +88,7 @@ describe("a RolloutGroup", () => {
     await session.tick();
     assert.ok(groupOf(stage, "store"));
     const { store } = stage.emulator;
-    const set = store.get("statefulsets.apps", "default", "store-zone-a") ?? assert.fail("no StatefulSet");
-    store.update("statefulsets.apps", {
-      ...set,
-      metadata: { ...set.metadata, labels: { "rollout-group": "Store_2" } },
-    });
+    amend(store, "StatefulSet", "store-zone-a", { labels: { "rollout-group": "Store_2" } });
     await stage.time.advance(1000);
     await session.tick();
     assert.equal(groupOf(stage, "store"), undefined);

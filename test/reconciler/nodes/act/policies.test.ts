@@ -15,6 +15,7 @@ import {
 } from "./stage.ts";
 import { findPolicy } from "../../../../functions/nodes/drain-node.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
+import { amend } from "../../../builders.ts";
 
 const NODES = ["node-1", "node-2", "node-3"];
 const POLICIES = "nodeupdatepolicies.zonewise.dev";
@@ -52,14 +53,8 @@ async function drainFirst(on: NodeStage): Promise<void> {
     await on.tick();
     if (shadowOf(on, "node-1")?.spec.state !== "RebootedIntoUpdate") for (const node of NODES) stepAgent(on, node);
   }
-  const node = on.emulator.store.get("nodes", undefined, "node-1");
   const annotations = { "zonewise.dev/cordoned-by": shadowOf(on, "node-1")?.metadata.uid ?? "" };
-  if (node)
-    on.emulator.store.update("nodes", {
-      ...node,
-      metadata: { ...node.metadata, annotations },
-      spec: { unschedulable: true },
-    });
+  amend(on.emulator.store, "Node", "node-1", { annotations, spec: { unschedulable: true } });
 }
 
 const isCordoned = (on: NodeStage): boolean =>

@@ -13,6 +13,7 @@ import {
   statusOf,
   stepAgent,
 } from "./stage.ts";
+import { amend } from "../../../builders.ts";
 
 describe("shadows, policies and cordons on the embedded cluster", () => {
   it("gives each shadow an owner reference to its Node", async (t) => {
@@ -49,14 +50,8 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
 
   it("undoes a cordon of ours whose shadow is gone", async (t) => {
     const on = await setFleet(t);
-    const node = on.emulator.store.get("nodes", undefined, "node-1");
-    if (!node) throw new Error("no node");
     const annotations = { "zonewise.dev/cordoned-by": "gone" };
-    on.emulator.store.update("nodes", {
-      ...node,
-      metadata: { ...node.metadata, annotations },
-      spec: { unschedulable: true },
-    });
+    amend(on.emulator.store, "Node", "node-1", { annotations, spec: { unschedulable: true } });
     await on.tick();
     const after = on.emulator.store.get("nodes", undefined, "node-1") as unknown as {
       spec: object;

@@ -7,8 +7,8 @@ import { RolloutError } from "../../../../infra/errors.ts";
 import { hold } from "../../../../reconciler/model/decision.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
+import { amend } from "../../../builders.ts";
 
-const SETS = "statefulsets.apps";
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];
 
 let stage: Stage;
@@ -28,20 +28,11 @@ beforeEach(async () => {
 afterEach(() => stage.close());
 
 function change(name: string, metadata: object, spec: object = {}): void {
-  const set = stage.emulator.store.get(SETS, "default", name);
-  assert.ok(set);
-  stage.emulator.store.update(SETS, {
-    ...set,
-    metadata: { ...set.metadata, ...metadata },
-    spec: { ...(set["spec"] as object), ...spec },
-  });
+  amend(stage.emulator.store, "StatefulSet", name, { metadata, spec });
 }
 
 function setReady(name: string, ready: boolean): void {
-  const pod = stage.emulator.store.get("pods", "default", name);
-  assert.ok(pod);
-  const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
-  stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+  amend(stage.emulator.store, "Pod", name, { annotations: { "sim/ready": String(ready) } });
 }
 
 /** A connection that runs `happen` right after the first deletion, and gives the cluster a moment to follow. */
