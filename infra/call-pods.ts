@@ -66,8 +66,6 @@ interface LivingFirstOptions<Target extends PodTarget> extends Omit<
   readonly targets: PodTargets<Target>;
   /** Calls the pods that were silent; `http` unless given. */
   readonly silentHttp?: PodHttp;
-  /** True for a pod that had confirmed before this call: it is called after the others. Answers must not change it. */
-  readonly hasConfirmed?: (target: Target) => boolean;
   readonly random?: () => number;
 }
 
@@ -83,7 +81,7 @@ const SILENT_PART = 1 / 4;
  * comes last. Resolves as `callPods`.
  */
 export async function callLivingFirst<Target extends PodTarget>(calls: LivingFirstOptions<Target>): Promise<boolean> {
-  const { targets, silentHttp = calls.http, hasConfirmed = () => false, random = Math.random } = calls;
+  const { targets, silentHttp = calls.http, random = Math.random } = calls;
   const places = calls.atOnce ?? AT_ONCE;
   const silent = createPassage<Target>();
   const stop = new AbortController();
@@ -102,7 +100,7 @@ export async function callLivingFirst<Target extends PodTarget>(calls: LivingFir
   };
   const few = Math.max(1, Math.floor(places * SILENT_PART));
   const working = Array.from({ length: few }, callSilent);
-  const order = beginAt(targets, Math.floor(random() * targets.count), hasConfirmed);
+  const order = beginAt(targets, Math.floor(random() * targets.count));
   const atOnce = Math.max(1, places - few);
   await callPods({ ...calls, targets: order, timeoutMs: QUICK_MS, atOnce, signal, onFailure: noteSilent });
   silent.end();
@@ -130,13 +128,11 @@ function createPassage<T>() {
   };
 }
 
-/** All items, from this one on, and then those before it; those that have confirmed come after all others. */
-function* beginAt<T>(items: Iterable<T>, start: number, hasConfirmed: (item: T) => boolean): Generator<T> {
-  for (const isLater of [false, true]) {
-    for (const isBefore of [false, true]) {
-      let place = 0;
-      for (const item of items) if (place++ < start === isBefore && hasConfirmed(item) === isLater) yield item;
-    }
+/** All items, from this one on, and then those before it. */
+function* beginAt<T>(items: Iterable<T>, start: number): Generator<T> {
+  for (const isBefore of [false, true]) {
+    let place = 0;
+    for (const item of items) if (place++ < start === isBefore) yield item;
   }
 }
 

@@ -113,13 +113,8 @@ function podsOf(count: number, { silent = 0, slow = 0 }) {
       for (let pod = 0; pod < count; pod++) yield { url: String(pod) };
     },
   };
-  const call = (
-    signal = new AbortController().signal,
-    random = () => 0,
-    hasConfirmed = (_target: Target) => false,
-  ): Promise<boolean> =>
+  const call = (signal = new AbortController().signal, random = () => 0): Promise<boolean> =>
     callLivingFirst({
-      hasConfirmed,
       http,
       method: "DELETE",
       namespace: "n",
@@ -147,22 +142,6 @@ describe("calling the pods that answer first", () => {
     const again = called.filter(({ isQuick }) => !isQuick).map(({ pod }) => pod);
     const silent = Array.from({ length: 16 }, (_, pod) => pod);
     assert.deepEqual([again.toSorted((a, b) => a - b), failures.toSorted((a, b) => a - b)], [silent, silent]);
-  });
-
-  it("calls those last that have confirmed before", async () => {
-    const { call, called } = podsOf(7, {});
-    assert.equal(
-      await call(
-        undefined,
-        () => 0.5,
-        ({ url }) => ["0", "3", "4"].includes(url),
-      ),
-      true,
-    );
-    assert.deepEqual(
-      called.map(({ pod }) => pod),
-      [5, 6, 1, 2, 3, 4, 0],
-    );
   });
 
   it("gives a pod that needs more than a second the usual time, and has then reached all", async () => {

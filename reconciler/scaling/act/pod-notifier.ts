@@ -1,7 +1,6 @@
 /**
  * Cancels the preparation of pods that stay (§2.6), beside the ticks and without delaying them. The answers change no
- * decision, so the calls are repeated only by a new process, for a new number of pods, or after half a minute: then those
- * that have not confirmed come first.
+ * decision, so the calls are repeated only by a new process, for a new number of pods, or after half a minute.
  */
 import type { LogNote } from "../../model/outcome.ts";
 import { callLivingFirst } from "../../../infra/call-pods.ts";
@@ -34,8 +33,6 @@ interface PodNotifierOptions {
 const REPEAT_MS = 30_000;
 /** Concurrent requests over all zones: the other half of the slots remains free for pods that are to leave. */
 const AT_ONCE = 16;
-/** Pods of a zone that have confirmed, whose names are kept: there may be a million. */
-const MAX_CONFIRMED = 10_000;
 /** Those of them for pods that have not answered before. */
 const SILENT_AT_ONCE = 4;
 
@@ -43,8 +40,6 @@ interface Round {
   readonly pods: number;
   readonly begunAt: number;
   readonly stop: AbortController;
-  /** The names of pods that have confirmed, in this round or an earlier one of this process. */
-  readonly confirmed: Set<string>;
   readonly done: Promise<void>;
 }
 
@@ -53,15 +48,9 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   const calls = limit(http, AT_ONCE - SILENT_AT_ONCE);
   const callsToSilent = limit(http, SILENT_AT_ONCE);
 
-  async function notify(
-    zone: Zone,
-    pods: Endpoints,
-    { stop, confirmed }: Pick<Round, "stop" | "confirmed">,
-  ): Promise<void> {
+  async function notify(zone: Zone, pods: Endpoints, stop: AbortController): Promise<void> {
     const locked: string[] = [];
     const failed: string[] = [];
-    // Answers add to the other set while the order is being made.
-    const before = new Set(confirmed);
     await callLivingFirst({
       http: calls,
       silentHttp: callsToSilent,
@@ -69,12 +58,10 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       namespace: zone.namespace,
       targets: pods,
       atOnce: AT_ONCE,
-      hasConfirmed: ({ pod }) => before.has(pod),
       signal: firstOfSignals(signal, stop.signal),
       onAnswer({ pod }, { status }) {
         if (status === 409) locked.push(pod);
         else if (status < 200 || status >= 300) failed.push(`${pod} answered ${status}`);
-        else if (confirmed.size < MAX_CONFIRMED) confirmed.add(pod);
       },
       onFailure(_pod, error) {
         if (!hasCode(error, "Cancelled")) failed.push(messageOf(error));
@@ -97,10 +84,7 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       last?.stop.abort();
       await last?.done;
       const stop = new AbortController();
-      // Pods that were to leave meanwhile have been prepared again.
-      const confirmed = last && last.pods <= pods.count ? last.confirmed : new Set<string>();
-      const done = notify(zone, pods, { stop, confirmed });
-      rounds.set(zone.uid, { pods: pods.count, begunAt: now, stop, confirmed, done });
+      rounds.set(zone.uid, { pods: pods.count, begunAt: now, stop, done: notify(zone, pods, stop) });
     },
     idle: async () => void (await Promise.all([...rounds.values()].map(({ done }) => done))),
   };

@@ -153,12 +153,6 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "const SILENT_PART = 15 / 16;",
   },
   {
-    breaks: "pods that have confirmed are called again after all others",
-    ...CALL_PODS,
-    find: "hasConfirmed(item) === isLater",
-    replacement: "hasConfirmed(item) !== isLater",
-  },
-  {
     breaks: "a round that goes on is not begun anew, so that slow pods have their time",
     file: "reconciler/scaling/act/pod-notifier.ts",
     tests: ["test/reconciler/scaling/act/pod-notifier.test.ts"],

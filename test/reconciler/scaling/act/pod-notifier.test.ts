@@ -119,20 +119,6 @@ describe("cancelling the preparation of pods that stay", () => {
     assert.equal(confirmed.size, 10);
   });
 
-  it("asks those first, the next time, that have not confirmed", async () => {
-    const { notifier, sent, time } = stage(slow);
-    await notifier.cancelPreparation(zone(), pods(14));
-    await notifier.idle();
-    sent.length = 0;
-    time.now += 31_000;
-    await notifier.cancelPreparation(zone(), pods(14));
-    await notifier.idle();
-    assert.deepEqual(
-      sent.slice(0, 4).toSorted(),
-      ["p-10", "p-11", "p-12", "p-13"].map((pod) => `DELETE ${pod}`),
-    );
-  });
-
   it("calls at most 4 pods again at once that were silent, over all zones", async () => {
     let [again, most] = [0, 0];
     const { notifier } = stage(async (_method, _url, { timeoutMs }) => {
