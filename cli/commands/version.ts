@@ -75,7 +75,7 @@ function leaveOut(error: unknown): undefined {
   if (!hasCode(error, "Forbidden")) absent(error);
 }
 
-export interface InstalledPart {
+interface InstalledPart {
   /** `cronjob default/zonewise-reconciler` */
   readonly name: string;
   readonly image: string;

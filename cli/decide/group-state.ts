@@ -3,7 +3,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
 import { stampCondition } from "../../infra/kubernetes/condition.ts";
 import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
-import { type GroupView, viewGroup } from "../../reconciler/group-status/view.ts";
+import { type ShownGroup, viewGroup } from "../../reconciler/group-status/view.ts";
 import { isReady } from "../../reconciler/model/health.ts";
 import { listSome } from "../../infra/cut.ts";
 import { holdForOrphans } from "../../reconciler/model/orphans.ts";
@@ -23,7 +23,7 @@ export interface GroupState {
   readonly isOld?: boolean;
 }
 
-export const viewOf = (state: GroupState): GroupView =>
+export const viewOf = (state: GroupState): ShownGroup =>
   viewGroup({ status: state.status, isSeen: isRecorded(state), isOld: state.isOld === true });
 
 /**

@@ -1,6 +1,6 @@
 /** The data that `zonewise status` shows of a namespace, and whether all is done. Pure. */
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
-import { compareByNeed, type GroupView, type Standing } from "../../reconciler/group-status/view.ts";
+import { compareByNeed, type ShownGroup, type Standing } from "../../reconciler/group-status/view.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
@@ -21,12 +21,12 @@ export interface Overview {
 type Completion = "done" | "blocked" | "going";
 
 /** A group that is ready counts as done while it waits to be scaled. */
-const completionOf = ({ standing, isReady }: Pick<GroupView, "standing" | "isReady">): Completion =>
+const completionOf = ({ standing, isReady }: Pick<ShownGroup, "standing" | "isReady">): Completion =>
   standing === "blocked" ? "blocked" : isReady ? "done" : "going";
 
 const judgeGroup = (state: GroupState): Completion => completionOf(viewOf(state));
 const judgePhased = (phased: Phased): Completion => {
-  const standing = standingOf(phased);
+  const standing = standingOfPhased(phased);
   return completionOf({ standing, isReady: standing === "done" });
 };
 
@@ -46,7 +46,7 @@ export function judgeAll({ groups, phased, unread, ...rest }: Overview): Complet
 
 /** Objects that need a person come first, those that have needed one longest at the top; finished ones come last. */
 export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
-  const needOf = (one: Phased) => ({ standing: standingOf(one), holds: [explainPhased(one)] });
+  const needOf = (one: Phased) => ({ standing: standingOfPhased(one), holds: [explainPhased(one)] });
   return {
     ...rest,
     groups: groups.toSorted((a, b) => compareByNeed(viewOf(a), viewOf(b))),
@@ -62,7 +62,7 @@ export function leaveOutDone({ groups, phased, ...rest }: Overview): Overview & 
 }
 
 /** `Suspended` counts as done: it needs nothing. */
-export function standingOf(phased: Phased): Standing {
+export function standingOfPhased(phased: Phased): Standing {
   const { status } = phased.rollout;
   const { phase } = status;
   if (!isSeen(phased)) return "waiting";

@@ -2,7 +2,7 @@
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import { firstReleased } from "../../reconciler/phased/target.ts";
 import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phased.ts";
-import { standingOf } from "../decide/overview.ts";
+import { standingOfPhased } from "../decide/overview.ts";
 import { formatAge, untilOf } from "./age.ts";
 import { TONES } from "./status-tables.ts";
 import type { Display } from "./style.ts";
@@ -28,7 +28,7 @@ export const renderPhased = (phased: readonly Phased[], display: Display, now: n
 
 function describeRow(phased: Phased, now: number): Cell[] {
   const { rollout, target } = phased;
-  const tone = TONES[standingOf(phased)];
+  const tone = TONES[standingOfPhased(phased)];
   const { allowed, reason, since, until } = explainPhased(phased);
   const counts = target
     ? [`${firstReleased(target)}/${target.replicas}`, `${target.status.updated}/${target.replicas}`]

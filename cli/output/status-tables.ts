@@ -1,6 +1,6 @@
 /** The tables of `zonewise status`. */
 import type { StoredHold, ZoneRow } from "../../reconciler/group-status/status.ts";
-import { type GroupView, notesOf, type Standing } from "../../reconciler/group-status/view.ts";
+import { type ShownGroup, notesOf, type Standing } from "../../reconciler/group-status/view.ts";
 import { nameImages } from "../../reconciler/model/zone.ts";
 import { type GroupState, viewOf } from "../decide/group-state.ts";
 import { formatAge, untilOf } from "./age.ts";
@@ -14,7 +14,7 @@ export const TONES: Readonly<Record<Standing, Tone>> = {
   waiting: "waiting",
 };
 
-const nameOfPhase = ({ phase, isOld }: GroupView): string => (isOld ? `${phase} (old)` : phase);
+const nameOfPhase = ({ phase, isOld }: ShownGroup): string => (isOld ? `${phase} (old)` : phase);
 
 const COLUMNS: readonly Column[] = [
   { heading: "GROUP" },
@@ -46,7 +46,7 @@ function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
   return [summary.zones, summary.updated, summary.ready, summary.zone ?? ""];
 }
 
-function holdOf({ holds: [first], endsAt }: GroupView, now: number): Cell[] {
+function holdOf({ holds: [first], endsAt }: ShownGroup, now: number): Cell[] {
   return [
     { text: first?.reason ?? "", tone: toneOf(first?.phase) },
     first?.waitsFor ? `${first.waitsFor.kind.toLowerCase()}/${first.waitsFor.name}` : "",

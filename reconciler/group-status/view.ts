@@ -10,7 +10,7 @@ export type Standing = "blocked" | "waiting" | "moving" | "done";
 /** In the order in which they are shown. */
 const STANDINGS: readonly Standing[] = ["blocked", "waiting", "moving", "done"];
 
-export interface GroupRecord {
+interface RecordedGroup {
   /** As recorded; undefined if nothing is. */
   readonly status: Partial<RolloutGroupStatus> | undefined;
   /** The record is of the zones in their present state. */
@@ -19,7 +19,7 @@ export interface GroupRecord {
   readonly isOld: boolean;
 }
 
-export interface GroupView {
+export interface ShownGroup {
   readonly standing: Standing;
   /** Its rollout is complete, though it may still wait to be scaled. */
   readonly isReady: boolean;
@@ -38,7 +38,7 @@ export interface GroupView {
   readonly endsAt: string | undefined;
 }
 
-export function viewGroup(record: GroupRecord): GroupView {
+export function viewGroup(record: RecordedGroup): ShownGroup {
   const { status = {}, isOld } = record;
   const { holds = [], zones = [], plan = [], progress } = status;
   const standing = standingOf(record);
@@ -58,18 +58,18 @@ export function viewGroup(record: GroupRecord): GroupView {
   };
 }
 
-const isRecent = ({ isSeen, isOld }: GroupRecord): boolean => isSeen && !isOld;
+const isRecent = ({ isSeen, isOld }: RecordedGroup): boolean => isSeen && !isOld;
 
 const endOf = (progress: GroupProgress | undefined): string | undefined =>
   progress?.completionTime === undefined ? progress?.estimatedCompletionTime : undefined;
 
-function nameOf({ status, isSeen }: GroupRecord, standing: Standing): string {
+function nameOf({ status, isSeen }: RecordedGroup, standing: Standing): string {
   if (!isSeen) return "Unseen";
   return standing === "blocked" ? "Blocked" : (status?.phase ?? "Unknown");
 }
 
 /** §18.1: a "ready" or "blocked" counts only if it was recorded of the zones in their present state. */
-function standingOf({ status: { phase, holds = [] } = {}, isSeen, isOld }: GroupRecord): Standing {
+function standingOf({ status: { phase, holds = [] } = {}, isSeen, isOld }: RecordedGroup): Standing {
   if (!isSeen) return "waiting";
   if (phase === "Blocked") return "blocked";
   if (isOld) return "waiting";
@@ -78,7 +78,7 @@ function standingOf({ status: { phase, holds = [] } = {}, isSeen, isOld }: Group
   return holds.length === 0 ? "done" : "waiting";
 }
 
-function describe({ status, isSeen, isOld }: GroupRecord): string {
+function describe({ status, isSeen, isOld }: RecordedGroup): string {
   if (status === undefined) return "no reconciler has seen it yet";
   if (!isSeen) return "the reconciler has not seen the latest spec yet";
   const { message = "" } = status;
@@ -95,7 +95,10 @@ const sumOf = (zones: readonly Partial<ZoneRow>[], what: "replicas" | "updated")
   zones.reduce((sum, zone) => sum + (zone[what] ?? 0), 0);
 
 /** What is blocked comes first, what is done last; of one standing, what has waited longest. */
-export function compareByNeed(a: Pick<GroupView, "standing"> & Since, b: Pick<GroupView, "standing"> & Since): number {
+export function compareByNeed(
+  a: Pick<ShownGroup, "standing"> & Since,
+  b: Pick<ShownGroup, "standing"> & Since,
+): number {
   return STANDINGS.indexOf(a.standing) - STANDINGS.indexOf(b.standing) || compareText(sinceOf(a), sinceOf(b));
 }
 

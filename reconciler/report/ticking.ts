@@ -76,7 +76,7 @@ export interface TickingFacts {
   readonly now: number;
 }
 
-export type TickingReason =
+type TickingReason =
   | "NotKnown"
   | "NotYet"
   | "NotInstalled"
@@ -111,12 +111,12 @@ export const concerns = ({ served }: Pick<NoTick, "served">, namespace: string):
  * with its node has its successor within 150 s: the last tick at rest is up to 30 s old, a minute, 30 s by which a CronJob
  * may be late, the Lease's 30 s.
  */
-export const NO_TICK_MS = 180_000;
+const NO_TICK_MS = 180_000;
 /**
  * The same while a live process holds the Lease: its tick may take long. The alert ZonewiseTickMissing has the same
  * value.
  */
-export const SLOW_TICK_MS = 300_000;
+const SLOW_TICK_MS = 300_000;
 /** Milliseconds in which a Job gets its pod. */
 const POD_MS = 60_000;
 /** Name of the original's Deployment. */

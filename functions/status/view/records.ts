@@ -4,7 +4,7 @@ import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Protection } from "../../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { GroupPhase, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
-import { compareByNeed, type GroupView, viewGroup } from "../../../reconciler/group-status/view.ts";
+import { compareByNeed, type ShownGroup, viewGroup } from "../../../reconciler/group-status/view.ts";
 import { byName } from "../../../reconciler/model/order.ts";
 import type { NoTick } from "../../../reconciler/report/ticking.ts";
 
@@ -103,7 +103,7 @@ export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">
 export const PHASE_ORDER: readonly GroupPhase[] = ["Blocked", "Waiting", "Paused", "RollingOut", "Ready"];
 
 /** The page shows records alone: whether a spec is newer, only its StatefulSet tells. */
-export const viewOf = ({ status }: PageGroup, isOld = false): GroupView => viewGroup({ status, isSeen: true, isOld });
+export const viewOf = ({ status }: PageGroup, isOld = false): ShownGroup => viewGroup({ status, isSeen: true, isOld });
 
 /** A group that is done: its pods are not read. */
 export function isQuiet(group: PageGroup): boolean {
