@@ -10,7 +10,7 @@ import type { Culprit, Hold } from "./decision.ts";
 import { isReady, isTerminating, RECOVERY_MS } from "./health.ts";
 import { moveToFront } from "./order.ts";
 import type { Pod } from "./pod.ts";
-import { unavailable } from "./readiness.ts";
+import { describeUnavailable, unavailable } from "./readiness.ts";
 import type { ZoneWithPods } from "./zone.ts";
 
 /** Milliseconds in which a kubelet has tried an image three times. */
@@ -35,6 +35,30 @@ export function worstOf(culprits: readonly Culprit[]): Pick<Hold, "culprit"> {
     ({ needsHelpAt: a = UNKNOWN }, { needsHelpAt: b = UNKNOWN }) => a - b,
   );
   return worst ? { culprit: worst } : {};
+}
+
+/**
+ * The hold of a budget that keeps `pod` of `zone`, with what it counts first: the unavailable pods of other zones,
+ * otherwise those of its own.
+ */
+export function blameUnavailable(
+  held: Hold,
+  pod: Pick<Pod, "uid">,
+  { zone, zones }: { readonly zone: ZoneWithPods; readonly zones: readonly ZoneWithPods[] },
+): Hold {
+  if (held.reason !== "BudgetSpent") return held;
+  const others = zones.filter((other) => other.uid !== zone.uid && unavailable(other).count > 0);
+  const isIll = unavailable(zone).pods.some(({ uid }) => uid !== pod.uid);
+  const ill = others.length > 0 ? others : isIll ? [zone] : [];
+  if (ill.length === 0) return held;
+  return {
+    ...held,
+    message: [...ill.map(describeUnavailable), held.message].join("; "),
+    objects: [...held.objects, ...ill.flatMap((one) => unavailable(one).pods)],
+    ...waitFor(ill, zones),
+    // Not by the health of pods, which changes while they do not come up.
+    dedupKey: held.dedupKey ?? held.message,
+  };
 }
 
 /** The worst of the zone's unavailable pods; the zone itself if no pod is to blame. */

@@ -4,6 +4,7 @@ import type { Pod } from "../model/pod.ts";
 import { holdPod, isAllowed } from "../budget/verdict.ts";
 import { judgeGates } from "../gates/hold.ts";
 import { identityOf } from "../gates/rollout.ts";
+import { blameUnavailable } from "../model/culprit.ts";
 import type { Hold } from "../model/decision.ts";
 import { holdForOrphans } from "../model/orphans.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
@@ -66,7 +67,8 @@ function askBudgets(decision: DeletePods, world: World): RolloutOutlook {
       uid: pod.uid,
       rollout: { maxUnavailable: zone.maxUnavailable },
     });
-    if (!isAllowed(verdict)) denied.push(holdPod(verdict, pod, zone));
+    if (!isAllowed(verdict))
+      denied.push(blameUnavailable(holdPod(verdict, pod, zone), pod, { zone, zones: world.zones }));
     else granted.push(pod);
     if (isAllowed(verdict)) current = reserve(current, pod);
   }

@@ -14,6 +14,7 @@ import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { Actor, Context } from "../../../infra/kubernetes/context.ts";
 import { findAdmitted } from "../../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones, gatherZonePods } from "../../snapshot/gather.ts";
+import { blameUnavailable } from "../../model/culprit.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import { describeUnsteady, isSteady } from "../../model/readiness.ts";
@@ -43,7 +44,7 @@ export async function takeRolloutStep(
 
 /** The group that a decision was made about. */
 interface Judged {
-  readonly zones: readonly Zone[];
+  readonly zones: readonly ZoneWithPods[];
   readonly orphans?: GroupSnapshot["orphans"];
   /** A time before the pods were listed, by `clock.monotonic`. */
   readonly gatheredAt: number;
@@ -88,7 +89,7 @@ async function deletePods(
   actor: DisruptionContext,
 ): Promise<Effect> {
   const endAt = actor.clock.monotonic() + BATCH_MS;
-  const { grants, denied } = await requestGrants(decision, actor);
+  const { grants, denied } = await requestGrants(decision, judged, actor);
   const { zone, serveNothing: servesNothing = false } = decision;
   const hasOrphans = orphans.length > 0;
   const batch: Batch = {
@@ -200,6 +201,7 @@ interface Grant {
 /** Simultaneous requests share the reads of a budget. Rejects with the first error, after all grants are released. */
 async function requestGrants(
   { zone, pods: chosen }: DeletePods,
+  zones: readonly ZoneWithPods[],
   actor: Pick<DisruptionContext, "fence" | "mayDisrupt">,
 ): Promise<{ grants: Grant[]; denied: Hold[] }> {
   const answers = await Promise.allSettled(chosen.map((pod) => actor.mayDisrupt(pod, zone, actor.fence.write())));
@@ -208,7 +210,7 @@ async function requestGrants(
   for (const [i, answer] of answers.entries()) {
     const pod = chosen[i];
     if (!pod || answer.status === "rejected") continue;
-    if (answer.value?.action === "hold") denied.push(answer.value);
+    if (answer.value?.action === "hold") denied.push(blameUnavailable(answer.value, pod, { zone, zones }));
     else grants.push({ pod, grant: answer.value });
   }
   const failed = answers.find((answer) => answer.status === "rejected");

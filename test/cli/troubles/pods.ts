@@ -28,6 +28,20 @@ export const POD_TROUBLES: readonly Trouble[] = [
     changes: ZONES,
   },
   {
+    trouble: "a new template whose pods crash, under a budget that allows fewer than the rollout",
+    make: (at) => {
+      for (const zone of ZONES) annotate(at, SETS, zone, { "rollout-max-unavailable": "2" });
+      setTemplate(at, "app:2", { annotations: { "sim/crash": "true" } });
+    },
+    seenAfter: 45,
+    says: {
+      status: /BudgetSpent +pod\/ingester-zone-a-0/,
+      explain: /BudgetSpent\n.*ingester-zone-a-0: CrashLoopBackOff; /,
+    },
+    cure: { takes: /undo/ },
+    changes: ZONES,
+  },
+  {
     trouble: "a new template that was applied by mistake, and whose pods do not become ready",
     make: (at) => setTemplate(at, "app:2", { annotations: { "sim/ready": "false" } }),
     seenAfter: 45,

@@ -113,6 +113,13 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     tests: ["test/reconciler/group-status/progress.test.ts"],
   },
   {
+    breaks: "a budget that a broken pod has spent holds by that pod",
+    file: "reconciler/model/culprit.ts",
+    find: "isIll ? [zone] : []",
+    replacement: "isIll ? [] : []",
+    tests: ["test/reconciler/plan/budget-verdicts.test.ts"],
+  },
+  {
     breaks: "no end is estimated while pods of two zones are not ready",
     file: "reconciler/group-status/progress.ts",
     find: 'reason !== "MultipleZonesNotReady" &&',

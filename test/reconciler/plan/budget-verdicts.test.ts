@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
+import { nextStep } from "../../../reconciler/plan/next-step.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { OUTDATED, withBudget, zonesOf } from "../../cli/decide/worlds.ts";
+import { LAST } from "../builders.ts";
 import { gateOf } from "../gates/builders.ts";
 import type { World } from "../../../reconciler/plan/world.ts";
 import { worldOf } from "./builders.ts";
@@ -88,6 +90,16 @@ it("a long wait under a budget is one wait, whether a pod can come up or not", (
   };
   const { end, endsAt } = planGroup(withBudget([broken, OUTDATED], {}), 100);
   assert.deepEqual([end, endsAt], ["blocked", Date.parse("2026-01-01T12:00:00Z")]);
+});
+
+it("a budget that is spent by a broken pod is held by that pod", () => {
+  const annotations = { "rollout-max-unavailable": "2" };
+  const begun = { ...OUTDATED, annotations, pods: { 0: { ready: false, broken: "CrashLoopBackOff", revision: LAST } } };
+  const { hold } = nextStep(withBudget([begun, { ...OUTDATED, annotations }], { maxUnavailable: 1 }));
+  assert.equal(hold?.reason, "BudgetSpent");
+  assert.match(hold?.message ?? "", /^ingester-zone-a-0: CrashLoopBackOff; ingester-zone-a-1 stays: 1 pod not ready/);
+  assert.deepEqual([hold?.culprit?.name, hold?.culprit?.isBroken], ["ingester-zone-a-0", true]);
+  assert.match(hold?.dedupKey ?? "", /^ingester-zone-a-1 stays/);
 });
 
 const CRASHING = { ready: false, broken: "CrashLoopBackOff" };
