@@ -69,7 +69,7 @@ export async function composeFunctions(
     ? recordInTracker(tools, configuration.zoneTracker)
     : recordInAnnotation(tools, configuration.zoneTracker);
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
-  const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const budgets = composeBudgets({ cluster, clock, log, identity });
   const readBody = createBodyReader();
   const rim = { clock, log, metrics: metrics.webhooks, tracer, requestTimeoutMs, authenticate, tasks, readBody };
   const webhooks = [

@@ -12,7 +12,7 @@ import type { World } from "../../reconciler/plan/world.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import { findUnbudgeted, isDegraded, whyOthersComeFirst, zonesIn } from "../decide/unbudgeted.ts";
 import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/waves.ts";
-import { countUnavailable, type EvictionSnapshot } from "../../reconciler/budget/unavailability.ts";
+import { countUnavailable, type EvictionSnapshot } from "../../reconciler/budget/decide-eviction.ts";
 import { EXIT } from "../exit.ts";
 import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
 import { createPodBudgets, createPodWorlds, type PodBudgets } from "../gather/pod-world.ts";

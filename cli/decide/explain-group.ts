@@ -1,8 +1,9 @@
 /** Explains a group, one of its zones or a pod, by the records and by what a tick would decide now. Pure. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
-import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
-import { findBlocking } from "../../reconciler/budget/unavailability.ts";
+import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
+import { countsAsReady, type EvictionSnapshot } from "../../reconciler/budget/decide-eviction.ts";
+import { isIdleSurplus, missingPods } from "../../reconciler/model/readiness.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { StoredHold } from "../../reconciler/group-status/status.ts";
 import { factsOf, findFacts, type ObjectRef } from "../../reconciler/model/decision.ts";
@@ -251,11 +252,32 @@ function explainTurn(pod: Pod, zone: ZoneWithPods, { state, world }: Subject): E
 }
 
 /**
+ * A pod that is not ready, reserved or missing. A pod that a downscale removes is not one: only its zone shows whether it
+ * is still to go.
+ */
+interface BlockingPod {
+  readonly pod: string;
+  readonly zone: Zone;
+}
+
+/** Missing pods of a zone that are named: `spec.replicas` may be larger than memory. */
+const MAX_MISSING = 100;
+
+function findBlocking({ zones, ...view }: EvictionSnapshot): readonly BlockingPod[] {
+  return zones.flatMap(({ pods, ...zone }) => {
+    const unready = pods
+      .filter((pod) => !countsAsReady(pod, view) && !isIdleSurplus(pod, zone))
+      .map(({ name }) => name);
+    return [...unready, ...missingPods(zone, pods, MAX_MISSING)].map((pod) => ({ pod, zone }));
+  });
+}
+
+/**
  * The pods that the budget counts as unavailable; only those of other zones if there are any, as none of those may be
  * unavailable.
  */
 function blockersOf(pod: Pod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
-  const blocking = findBlocking(snapshot.zones, snapshot);
+  const blocking = findBlocking(snapshot);
   const partition = snapshot.budget.partitionOf?.(pod.name);
   const counted = blocking.filter(
     (one) => partition === undefined || snapshot.budget.partitionOf?.(one.pod) === partition,

@@ -13,8 +13,8 @@ import {
   validatingWebhooks,
   type Resource,
 } from "../../infra/kubernetes/resources.ts";
-import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
-import type { StoredBudget } from "../../reconciler/budget/scope.ts";
+import { listBudgets } from "../../reconciler/budget/act/budget-store.ts";
+import type { StoredBudget } from "../../reconciler/budget/zpdb.ts";
 import { readGate } from "../../reconciler/gates/gate.ts";
 import { type LabelSelector, matchesSelector } from "../../reconciler/model/label-selector.ts";
 import { groupKey, readZone } from "../../reconciler/model/zone.ts";

@@ -1,6 +1,6 @@
 /** Asks the API server about evictions, by dry runs: whether a webhook judges them, and whether a pod may be evicted. */
 import { once } from "../../infra/once.ts";
-import { EVICTIONS, readHooks, seeGuard } from "../../reconciler/budget/act/see-guard.ts";
+import { readHooks, seeGuard } from "../../reconciler/budget/act/see-guard.ts";
 import type { Guard } from "../../reconciler/budget/guard.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
@@ -29,7 +29,7 @@ export const isRefusing = ({ reason }: Guard): boolean => reason === "WebhookDow
 
 /** Reads the registered webhooks once, and asks once in each namespace. */
 export function createGuards({ cluster }: Session): Guards {
-  const registered = once(async () => await readHooks(EVICTIONS, { cluster }));
+  const registered = once(async () => await readHooks({ cluster }));
   const asking = {
     cluster,
     call: { deadlineMs: PROBE_MS },

@@ -8,9 +8,13 @@ import { collect } from "../../infra/kubernetes/collect.ts";
 import { once } from "../../infra/once.ts";
 import { type PodDisruptionBudget, podDisruptionBudgets, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { selectsLabels } from "../../reconciler/budget/scope.ts";
-import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/budget/act/gather-budget.ts";
-import { openReservationStore } from "../../reconciler/budget/act/reservation-store.ts";
+import { selectsLabels } from "../../reconciler/budget/zpdb.ts";
+import {
+  gatherUnderBudget,
+  listBudgets,
+  type ListedBudget,
+  openReservationStore,
+} from "../../reconciler/budget/act/budget-store.ts";
 import type { World, WorldBudget } from "../../reconciler/plan/world.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";

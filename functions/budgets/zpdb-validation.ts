@@ -1,6 +1,7 @@
 /**
  * `/admission/zpdb-validation`: a zone-aware budget that could not be understood is refused when it is written (§6).
  */
+import { fieldsOf } from "../../infra/json.ts";
 import { parseBudget } from "../../reconciler/budget/zpdb.ts";
 import type { Answer, Webhook } from "../http/webhook.ts";
 
@@ -10,22 +11,13 @@ export function createZpdbValidation(): Webhook {
     paths: ["/admission/zpdb-validation"],
     handle: async ({ object }) => {
       if (object === undefined || object === null) return deny("unexpected end of JSON input");
-      if (!hasKind(object)) return deny("Object 'Kind' is missing in the object");
+      const { kind } = fieldsOf(object);
+      if (typeof kind !== "string" || kind === "") return deny("Object 'Kind' is missing in the object");
       const budget = parseBudget(object);
       return "problem" in budget ? deny(budget.problem) : { allowed: true, reason: "Valid" };
     },
     onFault: () => deny("the budget could not be checked"),
   };
-}
-
-function hasKind(object: unknown): boolean {
-  return (
-    typeof object === "object" &&
-    object !== null &&
-    "kind" in object &&
-    typeof object.kind === "string" &&
-    object.kind !== ""
-  );
 }
 
 function deny(message: string): Answer {

@@ -7,12 +7,13 @@
 import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
-import { DELETION_PATH, deleteByHand, whyNotAsked } from "../../reconciler/budget/deletion.ts";
 import { judged, NOT_NOW, verdict, VERDICTS } from "../../reconciler/budget/verdict.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { Draft } from "../../reconciler/report/events.ts";
 import type { AdmissionRequest, Webhook } from "../http/webhook.ts";
 import { answerResult, denyEviction } from "./pod-eviction.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 
 interface PodDeletionTools {
   readonly reserver: Pick<Reserver, "reserve">;
@@ -23,17 +24,17 @@ interface PodDeletionTools {
 export function createPodDeletion({ reserver, metrics, emitEvents }: PodDeletionTools): Webhook {
   return {
     name: "podDeletion",
-    paths: [DELETION_PATH],
+    paths: ["/admission/pod-deletion"],
     handle: async (request, { deadlineAt, signal }) => {
       const deleted = readDeleted(request);
       if (typeof deleted === "string") return answerResult(judged(verdict("InvalidRequest", deleted)), metrics);
       // A deletecollection request has no name: the name comes from the pod.
-      const { namespace, name, uid, creationTimestamp: createdAt, pod } = deleted;
+      const { namespace, name, uid, pod } = deleted;
       const { username = "", groups = [] } = request.userInfo ?? {};
       const pass = whyNotAsked({ username, groups, pod });
       if (pass) return { allowed: true, reason: pass };
       const { dryRun } = request;
-      const reserving = reserver.reserve({ namespace, name, uid, createdAt, dryRun, deadlineAt, signal });
+      const reserving = reserver.reserve({ namespace, name, uid, dryRun, deadlineAt, signal });
       const result = await metrics.deciding(reserving);
       const answer = answerResult(result, metrics);
       if (answer.allowed) return answer;
@@ -61,7 +62,6 @@ const IDENTIFIED = z.object({
     name: z.string().min(1),
     namespace: z.string().min(1),
     uid: z.string().min(1),
-    creationTimestamp: z.string().min(1),
   }),
 });
 
@@ -78,3 +78,76 @@ function readDeleted({ operation, subResource = "", resource, oldObject }: Admis
   if (!read.success) return "request did not include the pod that is deleted";
   return { ...read.data.metadata, pod: oldObject as PodObject };
 }
+
+export interface Deletion {
+  /** The user who deletes, as the API server knows it. */
+  readonly username: string;
+  readonly groups: readonly string[];
+  readonly pod: PodObject;
+}
+
+/** The reasons why a deletion does not ask the budget. */
+export type NotAsked =
+  | "NoRolloutGroup"
+  | "NoStatefulSet"
+  | "GoneAlready"
+  | "ByController"
+  | "ByKubelet"
+  | "ByReconciler"
+  | "ByHand";
+
+type ByPod = Rule<[deletion: Pick<Deletion, "pod">], NotAsked>;
+type ByUser = Rule<[deletion: Deletion], NotAsked>;
+
+const inGroup: ByPod = ({ pod }) =>
+  pod.metadata?.labels?.[LABELS.rolloutGroup] === undefined ? "NoRolloutGroup" : undefined;
+
+/** Pods of a StatefulSet of another API group are others' to guard. */
+const ofStatefulSet: ByPod = ({ pod }) => {
+  const controller = pod.metadata?.ownerReferences?.find((owner) => owner.controller);
+  return controller?.kind === "StatefulSet" && controller.apiVersion.startsWith("apps/") ? undefined : "NoStatefulSet";
+};
+
+/**
+ * The deletion makes nothing unavailable: the pod is being deleted already, or no longer runs. A kubelet ends each
+ * deletion by another one.
+ */
+const stillThere: ByPod = ({ pod: { metadata, status } }) =>
+  metadata?.deletionTimestamp !== undefined || ["Succeeded", "Failed"].includes(status?.phase ?? "")
+    ? "GoneAlready"
+    : undefined;
+
+/**
+ * The StatefulSet, namespace and job controllers, garbage collectors, taint eviction: with one account each, or one
+ * for all.
+ */
+const byController: ByUser = ({ username }) =>
+  username.startsWith("system:serviceaccount:kube-system:") ||
+  ["system:kube-controller-manager", "system:kube-scheduler", "system:apiserver"].includes(username)
+    ? "ByController"
+    : undefined;
+
+const byKubelet: ByUser = ({ groups }) => (groups.includes("system:nodes") ? "ByKubelet" : undefined);
+
+/** The reconciler, in any namespace (`NAMESPACES`): it has asked the budget, and reserved the pod. */
+const byReconciler: ByUser = ({ username }) =>
+  /^system:serviceaccount:[^:]+:zonewise-reconciler$/.test(username) ? "ByReconciler" : undefined;
+
+const byHand: ByPod = ({ pod }) =>
+  pod.metadata?.annotations?.[ANNOTATIONS.deleteByHand] === "true" ? "ByHand" : undefined;
+
+/** The rules about the pod alone. */
+const podNotAsked = firstOf<[Pick<Deletion, "pod">], NotAsked>([inGroup, ofStatefulSet, stillThere, byHand]);
+
+/**
+ * The first rule that lets the deletion pass unasked; undefined if the budget decides: about a running pod of a rollout
+ * group, and anyone who is no controller of the cluster. The conditions of the webhook say the same without a call
+ * (infra/manifests/pod-deletion-webhook), so that a configuration without them stops no controller.
+ */
+export const whyNotAsked = firstOf<[Deletion], NotAsked>([podNotAsked, byController, byKubelet, byReconciler]);
+
+/**
+ * The command that lets a person delete a guarded pod. Its successor lacks the annotation, unless the template has it.
+ */
+const deleteByHand = (namespace: string, pod: string): string =>
+  `kubectl -n ${namespace} annotate pod ${pod} ${ANNOTATIONS.deleteByHand}=true`;

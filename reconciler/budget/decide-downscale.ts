@@ -8,7 +8,7 @@ import { ordinalOf } from "../model/order.ts";
 import { findExcess } from "../model/refused-group.ts";
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
-import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./unavailability.ts";
+import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./decide-eviction.ts";
 import { verdict, type Verdict } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 

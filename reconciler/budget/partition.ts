@@ -15,72 +15,50 @@ export interface BudgetProblem {
  * milliseconds for a name of 253 characters. Patterns in use have some 30 instructions.
  */
 const MAX_INSTRUCTIONS = 300;
-/** In characters. */
+/** In characters: a pattern of this length compiles, or is refused, within 0.1 s. */
 const MAX_LENGTH = 256;
-/**
- * Compiling takes time in proportion to the length of what a pattern repeats: up to this length some 30 ms. Counts within
- * counts multiply, so all are taken to be.
- */
-const MAX_REPEATED_LENGTH = 20_000;
-const COUNT = /\{(?<least>\d+)(?:,(?<most>\d*))?\}/g;
 
 const TOO_LARGE: BudgetProblem = {
-  problem: `error parsing regexp: expression too large: podNamePartitionRegex may have ${MAX_LENGTH} characters, ${MAX_REPEATED_LENGTH} with what it repeats by counts, and ${MAX_INSTRUCTIONS} instructions at most`,
+  problem: `error parsing regexp: expression too large: podNamePartitionRegex may have ${MAX_LENGTH} characters and ${MAX_INSTRUCTIONS} instructions at most`,
 };
 
-/**
- * Matches each form of a character beyond ASCII: the character itself, its number in hexadecimal or octal, or a class
- * of Unicode. Ranges of such characters have large tables, and to fold their case takes milliseconds each. An escape
- * is taken whole, so that `\\p` is none.
- */
-const ESCAPE_OR_BEYOND =
-  /(?<beyond>[\x80-\uffff]|\\[pP]|\\x[89a-f][0-9a-f]|\\x\{0*(?:[89a-f][0-9a-f]|[1-9a-f][0-9a-f]{2,})|\\[2-7][0-7]{2})|\\[^]/gi;
-const BEYOND_ASCII: BudgetProblem = {
-  problem:
-    "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
-};
+/** A pattern, and the capture group that is the partition. */
+interface Pattern {
+  readonly pattern: string;
+  readonly group: number | undefined;
+}
 
-/** Compiles a pattern; one of its capture groups is the partition. */
-export type CompilePartition = (pattern: string, group: number | undefined) => PartitionOf | BudgetProblem;
-
-/** Clusters have one or two patterns; each is kept with the names that it was matched against. */
+/** Clusters have one or two patterns. */
 const MAX_PATTERNS = 100;
 
-/** A compiler that keeps the patterns that were used last. */
-export function createPartitionCache(compile: CompilePartition = compilePartition): CompilePartition {
-  const compiled = onceForLast(
-    MAX_PATTERNS,
-    ({ pattern, group }: { readonly pattern: string; readonly group: number | undefined }) => compile(pattern, group),
-    ({ pattern, group }) => `${group} ${pattern}`,
-  );
-  return (pattern, group) => (pattern.length > MAX_LENGTH ? TOO_LARGE : compiled({ pattern, group }));
-}
+/** The patterns that were used last stay compiled. */
+const compileOnce = onceForLast(MAX_PATTERNS, compile, ({ pattern, group }) => `${group} ${pattern}`);
 
 /** Compiles `pattern`; its capture group `group` is the partition, or group 1 if there is only one (§5.4, §6.7). */
 export function compilePartition(pattern: string, group: number | undefined): PartitionOf | BudgetProblem {
-  const regex = compileBounded(pattern);
-  if ("problem" in regex) return regex;
-  const chosen = chooseGroup(regex.groupCount(), group);
-  if (typeof chosen === "object") return chosen;
-  return remember((podName) => {
-    const matcher = regex.matcher(podName);
-    return matcher.find() ? matcher.group(chosen) || undefined : undefined;
-  });
+  return pattern.length > MAX_LENGTH ? TOO_LARGE : compileOnce({ pattern, group });
 }
 
-function compileBounded(pattern: string): RE2JS | BudgetProblem {
-  if (pattern.length > MAX_LENGTH) return TOO_LARGE;
-  if (isBeyondAscii(pattern)) return BEYOND_ASCII;
-  if (repeatedLength(pattern) > MAX_REPEATED_LENGTH) return TOO_LARGE;
-  const regex = compile(`^${pattern}$`);
-  return "problem" in regex || regex.programSize() <= MAX_INSTRUCTIONS ? regex : TOO_LARGE;
+function compile({ pattern, group }: Pattern): PartitionOf | BudgetProblem {
+  try {
+    const regex = RE2JS.compile(`^${pattern}$`);
+    if (regex.programSize() > MAX_INSTRUCTIONS) return TOO_LARGE;
+    const chosen = chooseGroup(regex.groupCount(), group);
+    if (typeof chosen === "object") return chosen;
+    const read = (podName: string): string | undefined => {
+      const matcher = regex.matcher(podName);
+      return matcher.find() ? matcher.group(chosen) || undefined : undefined;
+    };
+    // Requests that are decided together ask about the same peers.
+    return onceForLast(MAX_NAMES, read, (podName) => podName);
+  } catch (error) {
+    if (error instanceof RE2JSException) return { problem: error.message };
+    throw error;
+  }
 }
 
-/** Takes what only looks like a count for one, as in a class. */
-function repeatedLength(pattern: string): number {
-  const counts = [...pattern.matchAll(COUNT)].map(({ groups }) => Number(groups?.["most"] || groups?.["least"]));
-  return counts.reduce((length, count) => length * Math.max(1, count), pattern.length);
-}
+/** The most names that are remembered for a pattern. */
+const MAX_NAMES = 5000;
 
 function chooseGroup(count: number, group: number | undefined): number | BudgetProblem {
   if (count === 0) return { problem: "regular expression requires at least one subexpression" };
@@ -88,31 +66,4 @@ function chooseGroup(count: number, group: number | undefined): number | BudgetP
     return { problem: "regular expression has multiple subexpressions and requires podNameRegexGroup to be set" };
   const chosen = group ?? 1;
   return chosen < 1 || chosen > count ? { problem: "regular expression subexpression index out of range" } : chosen;
-}
-
-/** The most names that are remembered. */
-const MAX_NAMES = 5000;
-
-/** Requests that are decided together ask about the same peers. */
-function remember(partitionOf: PartitionOf): PartitionOf {
-  const known = new Map<string, string | undefined>();
-  return (podName) => {
-    if (known.has(podName)) return known.get(podName);
-    const partition = partitionOf(podName);
-    if (known.size < MAX_NAMES) known.set(podName, partition);
-    return partition;
-  };
-}
-
-function isBeyondAscii(pattern: string): boolean {
-  return [...pattern.matchAll(ESCAPE_OR_BEYOND)].some(({ groups }) => groups?.["beyond"] !== undefined);
-}
-
-function compile(expression: string): RE2JS | BudgetProblem {
-  try {
-    return RE2JS.compile(expression);
-  } catch (error) {
-    if (error instanceof RE2JSException) return { problem: error.message };
-    throw error;
-  }
 }

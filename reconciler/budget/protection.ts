@@ -3,11 +3,9 @@
  * the condition `Protecting`. It informs; no decision reads it. Pure.
  */
 import { type Condition, stampCondition } from "../../infra/kubernetes/condition.ts";
-import { ownerNameOf } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Guard } from "./guard.ts";
 import type { BudgetProblem } from "./partition.ts";
-import { firstLeaving, timeLeft, type Reservations } from "./reservation.ts";
 import type { Budget } from "./zpdb.ts";
 
 export interface Protection {
@@ -20,7 +18,7 @@ export interface Protection {
 interface ProtectedZone {
   /** The StatefulSet's name. */
   readonly name: string;
-  /** Pods that should be there, and those that are ready and not reserved. */
+  /** Pods that it is to have, and how many of them are ready. */
   readonly expected: number;
   readonly healthy: number;
   /** Its StatefulSet is gone, or not under the budget: these are the pods that are left. */
@@ -38,7 +36,6 @@ interface ProtectionInput {
   readonly generation: number;
   /** The StatefulSets that it selects, and orphaned zones, in byte order of their names. */
   readonly zones: readonly Zone[];
-  readonly reservations: Reservations;
   readonly guard: Guard;
   /** As it is stored. */
   readonly earlier: Partial<Protection>;
@@ -48,29 +45,12 @@ interface ProtectionInput {
 
 export function describeProtection(input: ProtectionInput): Protection {
   const { content, generation } = input;
-  const zones = "problem" in content ? [] : describeZones(input);
+  const zones = "problem" in content ? [] : input.zones.map(describeZone);
   return { observedGeneration: generation, zones, conditions: [describeCondition(input)] };
 }
 
-function describeZones({ zones, reservations, now }: ProtectionInput): ProtectedZone[] {
-  const living = Object.fromEntries(Object.entries(reservations).filter(([, one]) => timeLeft(one, now) > 0));
-  const reserved = Map.groupBy(
-    Object.entries(living).filter(([, { kind }]) => kind !== "downscale"),
-    ([name]) => ownerNameOf(name),
-  );
-  return zones.map((zone) => {
-    const expected = Math.max(zone.replicas, zone.status.replicas);
-    // A pod that is reserved, or that a downscale removes, may already be not ready.
-    const unready = Math.max(expected - zone.status.ready, reserved.get(zone.name)?.length ?? 0);
-    const healthy = Math.max(0, expected - Math.max(unready, countLeaving(zone, living)));
-    return { name: zone.name, expected, healthy, ...(zone.orphaned && { orphaned: true }) };
-  });
-}
-
-/** Pods beyond the replicas, or beyond those of a downscale that is reserved. */
-function countLeaving(zone: Zone, living: Reservations): number {
-  const staying = Math.min(zone.replicas, firstLeaving(zone, living) - zone.firstOrdinal);
-  return Math.max(0, zone.status.replicas - staying);
+function describeZone({ name, replicas: expected, status, orphaned }: Zone): ProtectedZone {
+  return { name, expected, healthy: Math.min(expected, status.ready), ...(orphaned && { orphaned: true }) };
 }
 
 function describeCondition({ content, zones, guard, earlier, ...times }: ProtectionInput): ProtectionCondition {

@@ -103,11 +103,14 @@ export function presentIn(
 
 /**
  * The reservations that still count. One of a pod counts for 2 minutes, while the pod of that UID exists. One of a
- * downscale counts until the downscale is stored, or can no longer be. A time that is further in the future than the
- * clock skew counts as now, so that the reservation ends once somebody writes the reservations (§13.16).
+ * downscale counts until the downscale is stored, or can no longer be. Where nobody has looked what is `present`, only
+ * time ends them. A time that is further in the future than the clock skew counts as now, so that the reservation ends
+ * once somebody writes the reservations (§13.16).
  */
-export function livingReservations(all: Reservations, present: Present, now: number): Reservations {
-  const living = Object.entries(all).filter(([, one]) => timeLeft(one, now) > 0 && mayStillGo(one, present));
+export function livingReservations(all: Reservations, present: Present | undefined, now: number): Reservations {
+  const living = Object.entries(all).filter(
+    ([, one]) => timeLeft(one, now) > 0 && (present === undefined || mayStillGo(one, present)),
+  );
   return Object.fromEntries(living.map(([key, one]) => [key, notInFuture(one, now)]));
 }
 

@@ -1,14 +1,19 @@
 /**
  * A ZoneAwarePodDisruptionBudget from the object that declares it (§5.2, §6): the validating webhook refuses exactly
  * the budgets that cannot be understood, with the original's messages. JSON.parse yields the same integer for 1.0 and
- * 1; the original refuses 1.0.
+ * 1; the original refuses 1.0. And the budget that selects a pod (§5.1.3, §5.1.4).
  */
-import { cut } from "../../infra/cut.ts";
+import { cut, listSome } from "../../infra/cut.ts";
 import { parseGoDuration } from "../../infra/duration.ts";
 import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
-import type { Labels } from "../model/label-selector.ts";
-import { type CompilePartition, compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
+import { compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
+import type { ObjectRef } from "../model/decision.ts";
+import { isTerminating } from "../model/health.ts";
+import type { Zone } from "../model/zone.ts";
+import type { Pod } from "../model/pod.ts";
+import { verdict, type Verdict } from "./verdict.ts";
+import { type Labels, matchesLabels } from "../model/label-selector.ts";
 
 export const BUDGET_KIND = "ZoneAwarePodDisruptionBudget";
 
@@ -16,9 +21,6 @@ export interface Budget {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  readonly resourceVersion: string;
-  /** Changes with the spec; undefined where the server keeps none. */
-  readonly generation: number | undefined;
   readonly allowance: Allowance;
   /** Selects pods by their labels, and StatefulSets by theirs. */
   readonly matchLabels: Labels;
@@ -87,24 +89,15 @@ const findProblem = firstOf<[RawBudget], string>([
 ]);
 
 /** The budget, or the first problem in upstream's order (§6.2-§6.11). */
-export function parseBudget(object: unknown, compile: CompilePartition = compilePartition): Budget | BudgetProblem {
+export function parseBudget(object: unknown): Budget | BudgetProblem {
   const { metadata, kind, spec } = fieldsOf(object);
   if (spec === undefined) return { problem: "no spec found in unstructured object" };
   if (!isFields(spec)) return { problem: ".spec accessor error: it is not of the type map[string]interface{}" };
-  const raw = { kind, spec, partition: readPartition(spec, compile), delayMs: readDelay(spec) };
+  const raw = { kind, spec, partition: readPartition(spec), delayMs: readDelay(spec) };
   const problem = findProblem(raw);
   if (problem !== undefined) return { problem };
-  return { ...readIdentity(fieldsOf(metadata)), ...readTerms(raw) };
-}
-
-function readIdentity({ namespace, name, uid, resourceVersion, generation }: Fields) {
-  return {
-    namespace: text(namespace),
-    name: text(name),
-    uid: text(uid),
-    resourceVersion: text(resourceVersion),
-    generation: typeof generation === "number" ? generation : undefined,
-  };
+  const { namespace, name, uid } = fieldsOf(metadata);
+  return { namespace: text(namespace), name: text(name), uid: text(uid), ...readTerms(raw) };
 }
 
 /** The terms that a budget without problems declares. */
@@ -145,14 +138,14 @@ function badInteger(field: string, judge: (value: number) => string | undefined)
 }
 
 /** An empty pattern is none, and its group then does not matter (§5.2). */
-function readPartition(spec: Fields, compile: CompilePartition): RawBudget["partition"] {
+function readPartition(spec: Fields): RawBudget["partition"] {
   const { [FIELDS.regex]: pattern, [FIELDS.group]: group } = spec;
   if (!has(spec, FIELDS.regex) || pattern === "") return undefined;
   if (typeof pattern !== "string")
     return { problem: `failed to extract regex value from config field ${FIELDS.regex}` };
   if (has(spec, FIELDS.group) && !Number.isSafeInteger(group))
     return { problem: `failed to extract group value from config field ${FIELDS.group}` };
-  return compile(pattern, group === undefined ? undefined : Number(group));
+  return compilePartition(pattern, group === undefined ? undefined : Number(group));
 }
 
 function readDelay(spec: Fields): number | undefined {
@@ -197,4 +190,77 @@ function isLabel(key: string, value: unknown): boolean {
   const [name = "", prefix, ...more] = key.split("/").toReversed();
   const keyIsWell = NAME.test(name) && (prefix === undefined || PREFIX.test(prefix)) && more.length === 0;
   return keyIsWell && typeof value === "string" && (value === "" || NAME.test(value));
+}
+
+/** A budget as stored, which may be invalid. */
+export interface StoredBudget {
+  readonly ref: ObjectRef;
+  readonly content: Budget | BudgetProblem;
+  /** Read even if the rest of the budget is invalid; undefined if they cannot be read. */
+  readonly matchLabels: Labels | undefined;
+}
+
+/** True if the budget selects these labels. One whose labels cannot be read, which is invalid, may select any. */
+export const selectsLabels = ({ matchLabels }: Pick<StoredBudget, "matchLabels">, labels: Labels): boolean =>
+  matchLabels === undefined || matchesLabels(matchLabels, labels);
+
+/** The pod that a disruption can reach. */
+export interface DisruptionTarget {
+  /** The UID that the disruption is pinned to, if any. */
+  readonly uid?: string | undefined;
+  /** It is pinned to no UID: it reaches any pod of that name. */
+  readonly unpinned?: boolean | undefined;
+}
+
+/**
+ * The one valid budget that selects the pod, or the verdict without one. Only a pod that can never become ready again
+ * needs no budget: a Pending pod may be ready by the time the API server deletes it.
+ */
+export function findBudget(
+  pod: Pod,
+  budgets: readonly StoredBudget[],
+  { uid, unpinned }: DisruptionTarget = {},
+): Budget | Verdict {
+  if (uid !== undefined && uid !== pod.uid)
+    return verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
+  const found = budgets.filter((budget) => selectsLabels(budget, pod.labels));
+  if (isTerminating(pod) && unpinned && mayBeUnder(pod, found, budgets))
+    return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
+  if (isTerminating(pod) || ["Succeeded", "Failed"].includes(pod.phase))
+    return verdict("PodNotReady", "pod is not ready", [pod]);
+  return budgets.length > 0 ? onlyValid(found, pod) : verdict("PodNotInScope", NO_BUDGET, [pod]);
+}
+
+/** By labels that are too long to be kept, it may be under any budget. */
+const mayBeUnder = ({ textProblem }: Pod, found: readonly StoredBudget[], all: readonly StoredBudget[]): boolean =>
+  (textProblem === undefined ? found : all).length > 0;
+
+const NO_BUDGET = "no zoned pod disruption budget selects the pod";
+
+function onlyValid(found: readonly StoredBudget[], pod: Pod): Budget | Verdict {
+  if (pod.textProblem !== undefined) return verdict("LabelsTooLong", `${pod.name}: ${pod.textProblem}`, [pod]);
+  const [only] = found;
+  if (!only) return verdict("PodNotInScope", NO_BUDGET, [pod]);
+  const refs = found.map(({ ref }) => ref);
+  if (found.length > 1) {
+    const names = listSome(refs.map(({ name }) => name));
+    return verdict("SeveralBudgets", `multiple zoned pod disruption budgets found for pod: ${names}`, [pod, ...refs]);
+  }
+  return "problem" in only.content ? refuseInvalid(only, only.content, pod) : only.content;
+}
+
+function refuseInvalid({ ref }: StoredBudget, { problem }: BudgetProblem, object: ObjectRef): Verdict {
+  return verdict("BudgetInvalid", `zoned pod disruption budget ${ref.name} is not valid: ${problem}`, [object, ref]);
+}
+
+/** The budgets that count the pods of a StatefulSet, by its labels; the verdict on one that is invalid. */
+export function findBudgetsOfZone<B extends StoredBudget>(
+  zone: Pick<Zone, "labels" | "textProblem"> & ObjectRef,
+  budgets: readonly B[],
+): Verdict | readonly B[] {
+  if (budgets.length > 0 && zone.textProblem !== undefined)
+    return verdict("LabelsTooLong", `${zone.name}: ${zone.textProblem}`, [zone]);
+  const found = budgets.filter((budget) => selectsLabels(budget, zone.labels));
+  const invalid = found.find(({ content }) => "problem" in content);
+  return invalid && "problem" in invalid.content ? refuseInvalid(invalid, invalid.content, zone) : found;
 }

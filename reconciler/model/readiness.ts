@@ -68,6 +68,20 @@ export function countMissing(zone: Zone, pods: readonly { readonly name: string 
   return Math.max(countGaps(zone, pods), zone.status.replicas - pods.length);
 }
 
+/** Names of pods that the zone should have and has not, the first `most` of them. */
+export function missingPods(zone: Zone, pods: readonly { readonly name: string }[], most: number): string[] {
+  const expected = Math.max(zone.replicas, zone.status.replicas);
+  const count = Math.min(most, countMissing(zone, pods));
+  if (count === 0) return [];
+  const there = new Set(pods.map(({ name }) => name));
+  const missing: string[] = [];
+  for (let ordinal = zone.firstOrdinal; ordinal < zone.firstOrdinal + expected && missing.length < count; ordinal++) {
+    const name = `${zone.name}-${ordinal}`;
+    if (!there.has(name)) missing.push(name);
+  }
+  return missing;
+}
+
 /**
  * The ordinals without a pod. A surplus pod stands in for none of them: with another `ordinals.start`, or during a
  * downscale, it is there beside a gap.

@@ -9,7 +9,7 @@
  */
 import { decideEviction } from "../budget/decide-eviction.ts";
 import type { Reservations } from "../budget/reservation.ts";
-import { findBudget, type StoredBudget } from "../budget/scope.ts";
+import { findBudget, type StoredBudget } from "../budget/zpdb.ts";
 import { isAllowed } from "../budget/verdict.ts";
 import { LABELS } from "../model/annotations.ts";
 import { isReady } from "../model/health.ts";

@@ -1,7 +1,7 @@
 /** A group as a value, for a look ahead: as one tick gathers it, and as steps and time then change it. */
 import type { ZoneWithPods } from "../model/zone.ts";
 import type { Reservations } from "../budget/reservation.ts";
-import type { StoredBudget } from "../budget/scope.ts";
+import type { StoredBudget } from "../budget/zpdb.ts";
 import type { Gate } from "../gates/gate.ts";
 import { medianReadyMs } from "../rollout/decide-rollout.ts";
 import type { ReferenceReading } from "../scaling/snapshot.ts";

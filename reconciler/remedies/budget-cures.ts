@@ -1,5 +1,5 @@
 /** Cures for budgets that do not fit their StatefulSets, or that several zones or pods share. Pure. */
-import { findCovering } from "../budget/scope.ts";
+import type { StoredBudget } from "../budget/zpdb.ts";
 import { LABELS } from "../model/annotations.ts";
 import { matchesLabels, selectorText } from "../model/label-selector.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";
@@ -7,6 +7,15 @@ import type { ZoneWithPods } from "../model/zone.ts";
 import { growZone, named, type RuleContext } from "./cures.ts";
 
 const namesOf = named("ZoneAwarePodDisruptionBudget");
+
+/**
+ * The budget that, by its labels alone, selects all that the others select: without the others no pod loses its
+ * budget.
+ */
+export const findCovering = <B extends Pick<StoredBudget, "matchLabels">>(budgets: readonly B[]): B | undefined =>
+  budgets.find(({ matchLabels: kept }) =>
+    budgets.every(({ matchLabels }) => kept && matchLabels && matchesLabels(kept, matchLabels)),
+  );
 
 /** The command that deletes all budgets except the one that selects everything that they all select. */
 export const keepBudget = (at: Pick<RuleContext, "namespace">, kept: string, names: readonly string[]): string =>

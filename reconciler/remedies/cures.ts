@@ -1,5 +1,5 @@
 /** Cures for pods that are not ready: the best first, with real names; none touches a healthy pod. Pure. */
-import type { StoredBudget } from "../budget/scope.ts";
+import type { StoredBudget } from "../budget/zpdb.ts";
 import { LABELS } from "../model/annotations.ts";
 import { isReady } from "../model/health.ts";
 import { listSome } from "../../infra/cut.ts";

@@ -15,13 +15,11 @@ import { createGates } from "../gates/act/tick-gates.ts";
 import { createPhasedTick } from "../phased/act/phased-tick.ts";
 import { createReferences } from "../scaling/act/gather-scaling.ts";
 import { composeBudgets } from "../budget/act/compose.ts";
-import type { OnBudgets } from "../budget/act/gather-budget.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./session.ts";
-import { createBudgetStatuses } from "../budget/act/budget-statuses.ts";
 import { createConcluder } from "../downscale/act/conclude-downscales.ts";
-import { createBudgetMaintenance } from "../budget/act/maintain-budgets.ts";
+import { createBudgetKeeper } from "../budget/act/keep-budgets.ts";
 
 export interface Composition {
   /** Pushes the metrics if that is configured; never rejects. */
@@ -63,18 +61,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
   const { namespace, namespaces, lease } = configuration;
   // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
-  const { reserver, onBudgets, compilePartition } = composeBudgets({
-    cluster,
-    clock,
-    log,
-    metrics: metrics.budgets,
-    identity,
-  });
-  const budgetStatuses = createBudgetStatuses({ cluster, clock, log });
-  const noteBudgets: OnBudgets = (scope, budgets) => {
-    onBudgets(scope, budgets);
-    budgetStatuses.note(scope, budgets);
-  };
+  const { reserver, noteKind, emitEvents } = composeBudgets({ cluster, clock, log, identity });
   const podHttp = createPodHttp({
     timeoutMs: configuration.podTimeoutMs,
     clock,
@@ -126,17 +113,8 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       pinnedUntil: new Map(),
       mayDownscale: createMayDownscale(reserver, clock),
     },
-    budgetStatuses,
-    budgets: {
-      mayDisrupt,
-      maintenance: createBudgetMaintenance({
-        cluster,
-        clock,
-        log,
-        onBudgets: noteBudgets,
-        compilePartition,
-      }),
-    },
+    mayDisrupt,
+    keepBudgets: createBudgetKeeper({ cluster, clock, log, metrics: metrics.budgets, emitEvents, noteKind }),
     checking: {
       checker,
       gates: createGates({ clock, log }),

@@ -14,7 +14,7 @@ import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { NO_TRACER, type Span, type Tracer } from "../../infra/tracing/tracer.ts";
 import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
 import { leasesOf } from "../downscale/act/downscale-lease.ts";
-import type { BudgetStatuses } from "../budget/act/budget-statuses.ts";
+import type { KeepBudgets } from "../budget/act/keep-budgets.ts";
 import { createGroupStatuses, type GroupStatuses } from "../group-status/act/group-statuses.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "../model/outcome.ts";
 import type { Zone } from "../model/zone.ts";
@@ -49,8 +49,8 @@ export interface RunInput {
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
   readonly scaling: Omit<TickInput["scaling"], "notifier">;
-  readonly budgets: TickInput["budgets"];
-  readonly budgetStatuses: Pick<BudgetStatuses, "write">;
+  readonly mayDisrupt: TickInput["mayDisrupt"];
+  readonly keepBudgets: KeepBudgets;
   readonly checking: TickInput["checking"];
   readonly phased: TickInput["phased"];
   /** Ends the run after the current step. */
@@ -208,7 +208,7 @@ async function tickOnce(
     session.changes.watchAfter(result);
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
-    session.underWay = Promise.all([session.underWay, input.budgetStatuses.write(result.groups, context)]);
+    session.underWay = Promise.all([session.underWay, input.keepBudgets(input.namespaces, result.groups, context)]);
     await totals.record(startedAt);
     span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
     return result;

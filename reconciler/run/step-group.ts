@@ -10,7 +10,6 @@ import type { Attributes } from "../../infra/tracing/tracer.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/rollout.ts";
-import type { BudgetLists, BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import type { Common, GroupResult, Outcome } from "../model/outcome.ts";
 import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
@@ -25,10 +24,7 @@ import { isOutdated, takeRolloutStep } from "../rollout/act/take-rollout-step.ts
 export interface StepInput {
   readonly context: Context;
   readonly scaling: ScalingTools;
-  readonly budgets: {
-    readonly mayDisrupt: MayDisrupt;
-    readonly maintenance: BudgetMaintenance;
-  };
+  readonly mayDisrupt: MayDisrupt;
   readonly report: {
     /** How often in a row the group, by its key, was superseded before this step. */
     readonly timesSuperseded: (key: string) => number;
@@ -37,7 +33,6 @@ export interface StepInput {
 
 /** The facts of a step, beside its zones. Those that its tick has read for all groups grow old while it waits. */
 export interface Facts {
-  readonly budgetLists: BudgetLists;
   /**
    * Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again.
    */
@@ -73,8 +68,8 @@ export async function stepGroup(zones: readonly Zone[], facts: Facts, input: Ste
 
 async function rollOut(
   common: Common,
-  { budgetLists, gatheredAt, gates, isResync }: Facts,
-  { context, budgets }: StepInput,
+  { gatheredAt, gates, isResync }: Facts,
+  { context, mayDisrupt }: StepInput,
 ): Promise<Outcome> {
   const { zones } = common;
   const gated = gates.of(zones);
@@ -84,16 +79,10 @@ async function rollOut(
   if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return { ...common, ...early };
 
-  const listed = await budgetLists.of(common.namespace);
   const snapshot = await gatherGroup(zones, context);
-  try {
-    const seen = { ...common, remaining: listRemaining(snapshot.zones) };
-    if (early?.state === "held") return { ...seen, ...early };
-    const actor = { ...context, mayDisrupt: budgets.mayDisrupt };
-    return { ...seen, ...(await rollOutZones({ ...snapshot, gatheredAt }, gated, actor)) };
-  } finally {
-    await budgets.maintenance.maintainGroup(snapshot, listed, context);
-  }
+  const seen = { ...common, remaining: listRemaining(snapshot.zones) };
+  if (early?.state === "held") return { ...seen, ...early };
+  return { ...seen, ...(await rollOutZones({ ...snapshot, gatheredAt }, gated, { ...context, mayDisrupt })) };
 }
 
 /** The result by status alone, gates included; undefined if the pods must be read. */

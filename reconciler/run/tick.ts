@@ -88,7 +88,7 @@ export function createSteps(
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const { context, namespaces, budgets, checking, report } = input;
+  const { context, namespaces, checking, report } = input;
   const steps = input.steps ?? createSteps(context, { onOwed: () => {}, onEnd: () => {}, isPatient: true });
   const gatheredAt = context.clock.monotonic();
   const beginRound = () => checking.checker.begin(context.stop);
@@ -96,7 +96,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
     gatherZones(namespaces, context),
     checking.gates.begin(context, { namespaces, emitEvents: report.emitEvents, beginRound }),
   ]);
-  const facts = { gatheredAt, gates, budgetLists: await budgets.maintenance.beginTick(namespaces) };
+  const facts = { gatheredAt, gates };
 
   const works = new Map([[PHASED, toWork(PHASED, () => advancePhased(input), { steps, report })]]);
   for (const [key, zones] of inCircle(list.groups, steps.from))
@@ -107,7 +107,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
   // This tick is the one that follows these, or another is owed to them.
   const late = steps.ended.splice(0).map((result) => ({ ...result, acted: false, dueAt: undefined }));
   const done = steps.queue.resume(works);
-  await Promise.all([within(steps.patienceMs, done, context), budgets.maintenance.sweep(context), gates.end(list)]);
+  await Promise.all([within(steps.patienceMs, done, context), gates.end(list)]);
   const skipped = reportWaiting(list.groups, steps.queue, input);
   return { ...list, skipped, underWay: steps.queue.size, ...summarize([...late, ...steps.ended.splice(0)]) };
 }

@@ -67,14 +67,7 @@ async function once(): Promise<number> {
       pinnedUntil: new Map(),
       mayDownscale: async () => undefined,
     },
-    budgets: {
-      mayDisrupt: async () => undefined,
-      maintenance: {
-        beginTick: async () => ({ all: async () => [], of: async () => [] }),
-        maintainGroup: async () => {},
-        sweep: async () => {},
-      },
-    },
+    mayDisrupt: async () => undefined,
     report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
     checking: noChecks,
     phased: noPhases,

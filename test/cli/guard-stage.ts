@@ -33,7 +33,7 @@ export async function guardEvictions(stage: Stage) {
   const metrics = createMetrics().budgets;
   // The API server's deadlines are real time, its objects' times the stage's.
   const clock = { ...systemClock, now: stage.clock.now };
-  const { reserver } = composeBudgets({ cluster, clock, log: keepingLog().log, metrics, identity: "webhook" });
+  const { reserver } = composeBudgets({ cluster, clock, log: keepingLog().log, identity: "webhook" });
   const webhook = createPodEviction({ reserver, metrics });
   const { server, port } = await serve(webhook, { cert: certPem, key: keyPem });
   const service = { name: "rollout-operator", namespace: "default" };

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { CelScalar, celEnv, mapType, parse, plan } from "@bufbuild/cel";
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import { matchesSelector, type LabelSelector } from "../../reconciler/model/label-selector.ts";
-import { DELETION_PATH, type Deletion, type NotAsked, whyNotAsked } from "../../reconciler/budget/deletion.ts";
+import { type Deletion, type NotAsked, whyNotAsked } from "../../functions/eviction/pod-deletion.ts";
 import { find } from "./manifests.ts";
 
 interface Hook {
@@ -107,7 +107,7 @@ describe("who asks the budget before a pod is deleted", () => {
     });
 
   it("without a call, controllers pass while nothing answers, and everybody else is refused", () => {
-    assert.equal(hook.clientConfig.service.path, DELETION_PATH);
+    assert.equal(hook.clientConfig.service.path, "/admission/pod-deletion");
     assert.deepEqual([hook.failurePolicy, hook.sideEffects], ["Fail", "NoneOnDryRun"]);
   });
 });

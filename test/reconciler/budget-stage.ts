@@ -120,7 +120,7 @@ export function startProcess(stage: Stage, by = "one"): Process {
   };
   const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(clock.now()) });
   const counted = countRoundTrips(cluster);
-  const { reserver } = composeBudgets({ cluster: counted.cluster, clock, log, metrics: metrics.budgets, identity: by });
+  const { reserver } = composeBudgets({ cluster: counted.cluster, clock, log, identity: by });
   return {
     reserver,
     calls,

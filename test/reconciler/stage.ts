@@ -10,7 +10,6 @@ import { createReferences } from "../../reconciler/scaling/act/gather-scaling.ts
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import type { RunInput } from "../../reconciler/run/session.ts";
 import { tick, type TickInput } from "../../reconciler/run/tick.ts";
-import type { BudgetMaintenance } from "../../reconciler/budget/act/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { statefulSet } from "../builders.ts";
 import { startEmulator, type ApiOptions, type Emulator } from "../emulator/index.ts";
@@ -121,10 +120,9 @@ export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
 /** The inputs that a test of a tick may set. */
 type TickChoices = Partial<
   Pick<TickInput["context"], "fence" | "stop"> &
-    Pick<TickInput, "namespaces" | "steps" | "takeResync"> &
+    Pick<TickInput, "namespaces" | "steps" | "takeResync" | "mayDisrupt"> &
     TickInput["context"]["clock"] &
     TickInput["scaling"] &
-    TickInput["budgets"] &
     TickInput["checking"] &
     TickInput["report"]
 >;
@@ -138,7 +136,6 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     namespaces: ["default"],
     stop: new AbortController().signal,
     mayDisrupt: async () => undefined,
-    maintenance: noMaintenance,
     ...noChecks,
     takeResync: () => false,
     emitEvents: () => {},
@@ -153,7 +150,6 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     phased: noPhases,
     context: { ...all, cluster, clock: all },
     scaling: all,
-    budgets: all,
     checking: all,
     report: all,
   });
@@ -161,13 +157,6 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
 
 /** No PhasedRollouts. */
 export const noPhases: TickInput["phased"] = async () => ({ acted: false, failed: false });
-
-/** The maintenance on a cluster without budgets. */
-export const noMaintenance: BudgetMaintenance = {
-  beginTick: async () => ({ all: async () => [], of: async () => [] }),
-  maintainGroup: async () => {},
-  sweep: async () => {},
-};
 
 /** No gates, and a Prometheus that nobody asks. */
 export const noChecks: TickInput["checking"] = {
@@ -194,8 +183,8 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     budgetMs: 55_000,
     lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
     scaling: scalingOf(cluster),
-    budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
-    budgetStatuses: { write: async () => {} },
+    mayDisrupt: async () => undefined,
+    keepBudgets: async () => {},
     checking: noChecks,
     phased: noPhases,
     concludeDownscales: async () => false,

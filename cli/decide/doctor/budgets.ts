@@ -1,12 +1,12 @@
 /** Checks of `zonewise doctor`: disruption budgets, and the pods that they are to protect. Pure. */
-import { findCovering, selectsLabels, type StoredBudget } from "../../../reconciler/budget/scope.ts";
+import { selectsLabels, type StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import { nameOfGroup } from "../../../reconciler/group-status/status.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
 import { matchesLabels, matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { listSome } from "../../../infra/cut.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
 import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
-import { curePodLabels, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
+import { curePodLabels, findCovering, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
 import { guardsAll } from "../unbudgeted.ts";
 import { type Check, edit, type Facts, isGrouped, label, row } from "./check.ts";
 

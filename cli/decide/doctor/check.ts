@@ -9,7 +9,7 @@ import type {
   WebhookConfiguration,
 } from "../../../infra/kubernetes/resources.ts";
 import type { Guard } from "../../../reconciler/budget/guard.ts";
-import type { StoredBudget } from "../../../reconciler/budget/scope.ts";
+import type { StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import type { Gate } from "../../../reconciler/gates/gate.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
 import type { Zone, ZoneWithPods } from "../../../reconciler/model/zone.ts";

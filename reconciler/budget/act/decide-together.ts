@@ -12,7 +12,6 @@ import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { ObjectRef } from "../../model/decision.ts";
 import { decideDownscale } from "../decide-downscale.ts";
 import { decideEviction } from "../decide-eviction.ts";
-import type { CompilePartition } from "../partition.ts";
 import {
   ageOf,
   downscaleKey,
@@ -22,17 +21,16 @@ import {
   reservationOf,
   type Reservations,
 } from "../reservation.ts";
-import { type DisruptionTarget, findBudget } from "../scope.ts";
+import { type DisruptionTarget, findBudget } from "../zpdb.ts";
 import { type DisruptionResult, judged, undecided, type Verdict } from "../verdict.ts";
 import type { Budget } from "../zpdb.ts";
 import {
   gatherUnderBudget,
   listBudgets,
   type ListedBudget,
-  type OnBudgets,
+  openReservationStore,
   type UnderBudget,
-} from "./gather-budget.ts";
-import { openReservationStore } from "./reservation-store.ts";
+} from "./budget-store.ts";
 
 export interface DisruptionRequest extends DisruptionTarget {
   readonly namespace: string;
@@ -64,9 +62,8 @@ export interface ReserverTools {
   readonly clock: Clock;
   /** Signs the reservations. */
   readonly by: string;
-  /** Keeps the patterns of budgets from turn to turn. */
-  readonly compilePartition: CompilePartition;
-  readonly onBudgets: OnBudgets;
+  /** Logs whether the definition of budgets is installed. */
+  readonly noteKind: (isFound: boolean) => void;
 }
 
 /**
@@ -173,7 +170,7 @@ export async function readBudgets(
   call: Call,
 ): Promise<readonly ListedBudget[]> {
   const budgets = await listBudgets(namespace, tools, call);
-  tools.onBudgets(namespace, budgets);
+  tools.noteKind(budgets !== undefined);
   return budgets ?? [];
 }
 

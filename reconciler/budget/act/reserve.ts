@@ -13,9 +13,8 @@ import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts"
 import type { ObjectRef } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
 import { readPod } from "../../model/pod.ts";
-import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import { isSame, type ReservationHandle } from "../reservation.ts";
-import { findBudget, findBudgetsOfZone } from "../scope.ts";
+import { findBudget, findBudgetsOfZone } from "../zpdb.ts";
 import { type DisruptionResult, judged, NOT_NOW, undecided, verdict, type Verdict } from "../verdict.ts";
 import {
   createDecideTogether,
@@ -24,7 +23,7 @@ import {
   remaining,
   type ReserverTools,
 } from "./decide-together.ts";
-import { openReservationStore } from "./reservation-store.ts";
+import { openReservationStore } from "./budget-store.ts";
 
 export interface Reserver {
   /** Never rejects. */
@@ -48,8 +47,7 @@ interface TimedDownscale extends TimeLimit {
   readonly forced: boolean;
 }
 
-interface ReserverOptions extends Omit<ReserverTools, "compilePartition"> {
-  readonly compilePartition?: CompilePartition;
+interface ReserverOptions extends ReserverTools {
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -62,17 +60,14 @@ const RELEASE_MS = 3000;
 const MAX_READ_MS = 60_000;
 const MAX_HINTS = 10_000;
 
-export function createReserver(options: ReserverOptions): Reserver {
-  const { cluster, clock, random } = options;
-  const tools = { ...options, compilePartition: options.compilePartition ?? createPartitionCache() };
+export function createReserver(tools: ReserverOptions): Reserver {
+  const { cluster, clock, random } = tools;
   const decideTogether = createDecideTogether(tools);
   /**
-   * By StatefulSet, the budget that its pods were last under: it saves the reads that find the budget. A wrong hint costs
-   * calls and no more, as the budget's own list has to have the pod.
+   * By StatefulSet, the budget that its pods were last under, or that is being looked for: it saves the reads that find
+   * the budget. A wrong hint costs calls and no more, as the budget's own list has to have the pod.
    */
-  const hints = new Map<string, ObjectRef>();
-  /** By StatefulSet, the search for the budget of one of its pods: others that come meanwhile wait for its hint. */
-  const searches = new Map<string, Promise<unknown>>();
+  const hints = new Map<string, Promise<ObjectRef | undefined>>();
 
   const callUntil = (time: TimeLimit): Call => ({
     deadlineMs: Math.min(remaining(time, clock), MAX_READ_MS),
@@ -92,28 +87,20 @@ export function createReserver(options: ReserverOptions): Reserver {
     return { kind: "ZoneAwarePodDisruptionBudget", namespace, name, uid };
   }
 
-  /** Never rejects. */
-  function searchFor(set: string, request: DisruptionRequest): Promise<ObjectRef | DisruptionResult> {
-    const searching = search(request).catch(undecided);
-    const noted = searching.then((found) => {
-      searches.delete(set);
-      if (hints.size >= MAX_HINTS) hints.clear();
-      if (!("outcome" in found)) hints.set(set, found);
-      else if (found.verdict.reason === "PodNotInScope") hints.delete(set);
-      return found;
-    });
-    searches.set(set, noted);
-    return noted;
-  }
-
   async function ask(request: DisruptionRequest): Promise<DisruptionResult> {
     if (remaining(request, clock) <= 0) return undecided();
     const set = statefulSetOf(request);
-    if (searches.has(set)) await searches.get(set);
-    const hint = hints.get(set);
+    // Without a pause where there is none: of requests of the same moment, the first looks for all.
+    const hint = hints.has(set) ? await hints.get(set) : undefined;
     const hinted = hint ? await decideTogether(request, hint) : "elsewhere";
     if (hinted !== "elsewhere") return hinted;
-    const found = await searchFor(set, request);
+    const searching = search(request).catch(undecided);
+    if (hints.size >= MAX_HINTS) hints.clear();
+    hints.set(
+      set,
+      searching.then((found) => ("outcome" in found ? undefined : found)),
+    );
+    const found = await searching;
     if ("outcome" in found) return found;
     const result = await decideTogether(request, found);
     // The pod was made, or came under another budget, a moment ago.

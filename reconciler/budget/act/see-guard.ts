@@ -25,49 +25,36 @@ interface Source {
   readonly call?: Call | undefined;
 }
 
-/** Requests that a webhook may be registered for. */
-interface Requests {
-  /** The paths at which our functions judge them. */
-  readonly paths: readonly string[];
-  readonly operation: "CREATE" | "DELETE";
-  /** As rules name them. */
-  readonly resources: readonly string[];
-}
-
-export const EVICTIONS: Requests = {
-  paths: EVICTION_PATHS,
-  operation: "CREATE",
-  resources: ["pods/eviction", "pods/*", "*/eviction", "*/*"],
-};
-
-/** The webhooks that get such requests. Never rejects. */
-export async function readHooks(requests: Requests, { cluster, call }: Source): Promise<Registered> {
+/** The webhooks at our paths that get evictions. Never rejects. */
+export async function readHooks({ cluster, call }: Source): Promise<Registered> {
   const unread: string[] = [];
   const [mutating, validating] = await Promise.all([
     collect(cluster.list(mutatingWebhooks, {}, call)).catch(noteUnread(unread, "mutating webhook configurations")),
     collect(cluster.list(validatingWebhooks, {}, call)).catch(noteUnread(unread, "validating webhook configurations")),
   ]);
   const found = [...(mutating ?? []), ...(validating ?? [])].flatMap(({ metadata, webhooks = [] }) =>
-    webhooks.filter((entry) => gets(requests, entry)).map((entry) => readHook(metadata?.name ?? "", entry)),
+    webhooks.filter(getsEvictions).map((entry) => readHook(metadata?.name ?? "", entry)),
   );
   return { hooks: unread.length > 0 && found.length === 0 ? undefined : found, unread };
 }
 
 type Entry = NonNullable<WebhookConfiguration["webhooks"]>[number];
 
-function gets({ paths, operation, resources: named }: Requests, { clientConfig, rules = [] }: Entry): boolean {
+/** As rules name them. */
+const EVICTIONS: ReadonlySet<string> = new Set(["pods/eviction", "pods/*", "*/eviction", "*/*"]);
+
+function getsEvictions({ clientConfig, rules = [] }: Entry): boolean {
   const path = clientConfig.service
     ? (clientConfig.service.path ?? "")
     : (URL.parse(clientConfig.url ?? "")?.pathname ?? "");
-  if (!paths.includes(path.replace(/\/$/, ""))) return false;
-  const has = (among: readonly string[] = [], ...names: readonly string[]): boolean =>
-    among.some((one) => one === "*" || names.includes(one));
+  if (!EVICTION_PATHS.includes(path.replace(/\/$/, ""))) return false;
+  const has = (among: readonly string[] = [], name: string): boolean => among.includes("*") || among.includes(name);
   return rules.some(
-    ({ operations, apiGroups, apiVersions, resources, scope = "*" }) =>
-      has(operations, operation) &&
+    ({ operations, apiGroups, apiVersions, resources = [], scope = "*" }) =>
+      has(operations, "CREATE") &&
       has(apiGroups, "") &&
       has(apiVersions, "v1") &&
-      (resources ?? []).some((one) => named.includes(one)) &&
+      resources.some((one) => EVICTIONS.has(one)) &&
       scope !== "Cluster",
   );
 }

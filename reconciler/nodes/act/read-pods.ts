@@ -19,7 +19,7 @@ import {
   statefulSets,
 } from "../../../infra/kubernetes/resources.ts";
 import { livingReservations, presentIn } from "../../budget/reservation.ts";
-import { selectsLabels } from "../../budget/scope.ts";
+import { selectsLabels } from "../../budget/zpdb.ts";
 import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
 import { groupKey, type Zone } from "../../model/zone.ts";
 import type { LabelSelector } from "../../model/label-selector.ts";
@@ -37,8 +37,8 @@ import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
 import { type NodePod, readNodePod } from "../node-pod.ts";
 import type { Workload } from "../policy-status.ts";
 import type { NodeReading } from "../snapshot.ts";
-import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
-import { openReservationStore } from "../../budget/act/reservation-store.ts";
+import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/budget-store.ts";
+import { openReservationStore } from "../../budget/act/budget-store.ts";
 
 interface ReadRequest {
   readonly node: string;

@@ -4,14 +4,24 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { define } from "../../demo/definitions.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
-import { createBudgetStatuses } from "../../../reconciler/budget/act/budget-statuses.ts";
-import { listBudgets } from "../../../reconciler/budget/act/gather-budget.ts";
+import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import { createBudgetKeeper, type KeeperTools } from "../../../reconciler/budget/act/keep-budgets.ts";
 import { gatherZones } from "../../../reconciler/snapshot/gather.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions, issue } from "../guard-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Keeps the budgets as a reconciler does after a tick. */
+function keeperOf({ cluster, clock }: Pick<KeeperTools, "cluster" | "clock">): () => Promise<void> {
+  const metrics = createMetrics().budgets;
+  const keep = createBudgetKeeper({ cluster, clock, log: QUIET, metrics, emitEvents: () => {}, noteKind: () => {} });
+  return async () => {
+    const { groups } = await gatherZones(["default"], { cluster });
+    await keep(["default"], groups, { fence: { write: () => ({}) }, stop: new AbortController().signal });
+  };
+}
 
 describe("the eviction webhook", { timeout: 300_000 }, () => {
   let stage: Stage;
@@ -40,13 +50,10 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     const { cluster, calls } = stage.connect();
     let later = 0;
     const clock = { ...stage.clock, monotonic: () => stage.clock.monotonic() + later };
-    const statuses = createBudgetStatuses({ cluster, clock, log: QUIET });
-    const source = { cluster };
+    const keep = keeperOf({ cluster, clock });
     for (const pause of [0, ms]) {
       later += pause;
-      statuses.note("default", await listBudgets("default", source));
-      const { groups } = await gatherZones(["default"], source);
-      await statuses.write(groups, { fence: { write: () => ({}) }, stop: new AbortController().signal });
+      await keep();
     }
     return calls.filter((call) => /eviction/.test(call));
   }
@@ -61,11 +68,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
   /** As a reconciler that has just started writes it. */
   async function condition(): Promise<{ status: string; reason: string; message: string } | undefined> {
     const { cluster } = stage.connect();
-    const statuses = createBudgetStatuses({ cluster, clock: stage.clock, log: QUIET });
-    const source = { cluster };
-    statuses.note("default", await listBudgets("default", source));
-    const { groups } = await gatherZones(["default"], source);
-    await statuses.write(groups, { fence: { write: () => ({}) }, stop: new AbortController().signal });
+    await keeperOf({ cluster, clock: stage.clock })();
     const { status } = stage.emulator.store.get(BUDGETS, "default", "ingester") as unknown as {
       status: { conditions: { status: string; reason: string; message: string }[] };
     };

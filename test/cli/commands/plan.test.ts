@@ -45,7 +45,6 @@ async function execute(stage: Stage): Promise<string[]> {
     cluster,
     clock: stage.clock,
     log,
-    metrics: metrics.budgets,
     identity: "reconciler",
   });
   const mayDisrupt = createMayDisrupt(reserver, stage.clock, metrics.budgets);

@@ -92,7 +92,6 @@ function budget(traits: readonly ZoneTraits[], more: object = {}, spec: object =
     content: parseBudget({ kind: BUDGET_KIND, ...object }),
     generation: 1,
     zones: group(...traits).zones,
-    reservations: {},
     guard: { reason: "Guarded", message: "hook guards", remedy: "" },
     earlier: {},
     now: START,

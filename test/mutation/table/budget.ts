@@ -3,7 +3,7 @@ import type { Mutation } from "../mutation.ts";
 
 const RESERVE = ["test/reconciler/budget/act/reserve.test.ts", "test/reconciler/run/reserve-trouble.test.ts"];
 const STORE = {
-  file: "reconciler/budget/act/reservation-store.ts",
+  file: "reconciler/budget/act/budget-store.ts",
   tests: ["test/reconciler/budget/act/reservation-store.test.ts", "test/reconciler/run/reserve-trouble.test.ts"],
 };
 const TURN = {
@@ -22,7 +22,7 @@ const GATHER = "const seen = await gatherUnderBudget(budget, tools, call);";
 /** Downscales as disruptions like others. */
 const DOWNSCALE = ["test/reconciler/budget/act/downscale.test.ts", "test/reconciler/budget/decide-downscale.test.ts"];
 const VERDICT = { file: "reconciler/budget/decide-downscale.ts", tests: DOWNSCALE };
-const COUNT = { file: "reconciler/budget/unavailability.ts", tests: DOWNSCALE };
+const COUNT = { file: "reconciler/budget/decide-eviction.ts", tests: DOWNSCALE };
 const WRITE = { file: "reconciler/scaling/act/scale-zone.ts", tests: DOWNSCALE };
 const ADMIT = { file: "functions/downscale/prepare-zone.ts", tests: DOWNSCALE };
 
@@ -72,13 +72,6 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     ...RESERVATION,
     find: "if (!Object.hasOwn(reservations, key)) return key;",
     replacement: "if (number > 0 || !Object.hasOwn(reservations, key)) return key;",
-    tests: DOWNSCALE,
-  },
-  {
-    breaks: "the reservation of a downscale is not ended by a list of zones that may be old",
-    file: "reconciler/budget/act/maintain-budgets.ts",
-    find: 'kind !== "downscale" && zones.some(({ name }) => ownerNameOf(key) === name)',
-    replacement: 'kind !== "rollout" && zones.some(({ name }) => key.startsWith(name) || ownerNameOf(key) === name)',
     tests: DOWNSCALE,
   },
   {
@@ -168,7 +161,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone under an invalid budget does not shrink",
-    file: "reconciler/budget/scope.ts",
+    file: "reconciler/budget/zpdb.ts",
     find: "return invalid && ",
     replacement: "return invalid && budgets.length < 0 && ",
     tests: DOWNSCALE,
@@ -176,8 +169,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "reservations in a Lease count until the budget has the field",
     ...STORE,
-    find: "if (written !== undefined)",
-    replacement: "if (budget.status !== undefined || written !== undefined)",
+    find: "const written = budget.status?.disruptedPods;",
+    replacement: "const written = budget.status && (budget.status.disruptedPods ?? {});",
   },
   {
     breaks: "a reservation in the far future ends once it is written again",
@@ -203,14 +196,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "of pods that wait for the same cure, one that is reserved counts",
     ...DECIDE,
-    file: "reconciler/budget/unavailability.ts",
+    file: "reconciler/budget/decide-eviction.ts",
     find: " || reservationOf(one, reservations)) return false;",
     replacement: " || !reservations) return false;",
   },
   {
     breaks: "of pods that wait for the same cure, one that has its replacement counts",
     ...DECIDE,
-    file: "reconciler/budget/unavailability.ts",
+    file: "reconciler/budget/decide-eviction.ts",
     find: "!isTerminating(one) && one.revision !== zone.status.updateRevision",
     replacement: "!isTerminating(one)",
   },
@@ -273,19 +266,11 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     replacement: `${GATHER}\n  ${OPEN_STORE}`,
   },
   {
-    breaks: "the tick reads the budgets before the pods whose reservations it removes",
-    file: "reconciler/run/step-group.ts",
-    find: "const listed = await budgetLists.of(common.namespace);\n  const snapshot = await gatherGroup(zones, context);",
-    replacement:
-      "const snapshot = await gatherGroup(zones, context);\n  const listed = await budgetLists.of(common.namespace);",
-    tests: ["test/reconciler/budget/act/order.test.ts"],
-  },
-  {
-    breaks: "the read pods of one group do not decide about reservations of other groups' pods",
-    file: "reconciler/budget/act/maintain-budgets.ts",
-    find: "!isOurs(entry) && timeLeft(entry[1], now) > 0",
-    replacement: "!isOurs(entry) && timeLeft(entry[1], now) > Infinity",
-    tests: ["test/reconciler/budget/act/maintain-budgets.test.ts"],
+    breaks: "the reconciler removes no reservation whose time is not over",
+    file: "reconciler/budget/act/keep-budgets.ts",
+    find: "livingReservations(readReservations(before.disruptedPods), undefined, now)",
+    replacement: "livingReservations(readReservations(before.disruptedPods), undefined, now + 30_000)",
+    tests: ["test/reconciler/budget/act/keep-budgets.test.ts"],
   },
   {
     breaks: "reservations are written only to the version of the budget that was read",
@@ -298,7 +283,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a CRD that drops the status is detected by reading back",
     ...STORE,
-    find: "return Object.entries(next).every(([pod, reservation]) => isSame(kept[pod], reservation));",
+    find: "return Object.entries(next).every(([key, reservation]) => isSame(kept[key], reservation));",
     replacement: "return true;",
   },
   {
@@ -350,25 +335,25 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a reserved pod counts as not ready",
-    file: "reconciler/budget/unavailability.ts",
+    file: "reconciler/budget/decide-eviction.ts",
     find: "if (!isReady(pod) || reservationOf(pod, reservations)) return false;",
     replacement: "if (!isReady(pod)) return false;",
     tests: ["test/reconciler/budget/decide-eviction.test.ts"],
   },
   {
     breaks: "a pod of another zone counts as ready only after the delay between zones",
-    file: "reconciler/budget/unavailability.ts",
+    file: "reconciler/budget/decide-eviction.ts",
     find: "now > pod.readySince + budget.crossZoneEvictionDelayMs",
     replacement: "now >= pod.readySince + budget.crossZoneEvictionDelayMs",
     tests: [
       "test/reconciler/budget/decide-eviction.test.ts",
       "test/reconciler/budget/readiness.test.ts",
-      "test/reconciler/budget/act/maintain-budgets.test.ts",
+      "test/reconciler/budget/act/reserve.test.ts",
     ],
   },
   {
     breaks: "missing pods count as unavailable",
-    file: "reconciler/budget/unavailability.ts",
+    file: "reconciler/budget/decide-eviction.ts",
     find: "unknown: countMissing(zone, withLeftBehind(zone, pod))",
     replacement: "unknown: 0",
     tests: ["test/reconciler/budget/decide-eviction.test.ts"],
@@ -396,7 +381,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "an invalid budget protects the pods that it selects",
-    file: "reconciler/budget/scope.ts",
+    file: "reconciler/budget/zpdb.ts",
     find: "budgets.filter((budget) => selectsLabels(budget, pod.labels));",
     replacement:
       'budgets.filter((budget) => selectsLabels(budget, pod.labels) && budgets.some(({ content }) => !("problem" in content)));',
@@ -404,10 +389,10 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a budget whose selector cannot be read may select any pod of its namespace",
-    file: "reconciler/budget/scope.ts",
+    file: "reconciler/budget/zpdb.ts",
     find: "matchLabels === undefined || matchesLabels(matchLabels, labels);",
     replacement: "matchLabels !== undefined && matchesLabels(matchLabels, labels);",
-    tests: ["test/reconciler/budget/scope.test.ts"],
+    tests: ["test/reconciler/budget/find-budget.test.ts"],
   },
   {
     breaks: "the selector of a budget has no expressions",
@@ -418,7 +403,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pod under two budgets is not evicted",
-    file: "reconciler/budget/scope.ts",
+    file: "reconciler/budget/zpdb.ts",
     find: "if (found.length > 1) {",
     replacement: "if (found.length > 2) {",
     tests: RESERVE,

@@ -51,8 +51,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a question that the end of a session cuts off does not say that a budget is unprotected",
-    file: "reconciler/budget/act/budget-statuses.ts",
-    tests: ["test/reconciler/budget/act/budget-statuses.test.ts"],
+    file: "reconciler/budget/act/keep-budgets.ts",
+    tests: ["test/reconciler/budget/act/keep-budgets.test.ts"],
     find: "if (round.stop.aborted) return;",
     replacement: "",
   },
@@ -233,7 +233,7 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a budget is deleted only if the kept one selects all that it does",
-    file: "reconciler/budget/scope.ts",
+    file: "reconciler/remedies/budget-cures.ts",
     tests: ["test/reconciler/remedies/cures.test.ts"],
     find: "kept && matchLabels && matchesLabels(kept, matchLabels)",
     replacement: "kept && matchLabels",

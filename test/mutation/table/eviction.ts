@@ -7,7 +7,7 @@ const EVICTION = {
   file: "functions/eviction/pod-eviction.ts",
   tests: [PINNED, "test/functions/eviction/pod-eviction.test.ts"],
 };
-const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
+const SCOPE = { file: "reconciler/budget/zpdb.ts", tests: ["test/reconciler/budget/find-budget.test.ts"] };
 
 export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
@@ -63,20 +63,6 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     ...SCOPE,
     find: "if (uid !== undefined && uid !== pod.uid)",
     replacement: `if (uid === "")`,
-  },
-  {
-    breaks: "no deletion is allowed by an earlier pod of the name",
-    ...SCOPE,
-    find: "createdAt !== undefined && !isLater(pod, createdAt)",
-    replacement: "createdAt === null",
-    tests: ["test/functions/eviction/pod-deletion.test.ts"],
-  },
-  {
-    breaks: "a deletion of a pod that has gone has no effect on its successor",
-    ...SCOPE,
-    find: "createdAt !== undefined && !isLater(pod, createdAt)",
-    replacement: "createdAt !== undefined",
-    tests: ["test/functions/eviction/pod-deletion.test.ts"],
   },
   {
     breaks: "a second eviction of a pod without a UID is not allowed within 15 s",

@@ -128,17 +128,17 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
       ],
       [
         "an orphaned zone counts in the budgets that select its pods",
-        "reconciler/budget/act/gather-budget.ts",
+        "reconciler/budget/act/budget-store.ts",
         'orphans.filter(({ orphaned }) => orphaned !== "outside")',
         "orphans.slice(0, 0)",
         ["run/orphans"],
       ],
       [
         "a zone outside of a budget counts in it, if its pods are selected",
-        "reconciler/budget/act/gather-budget.ts",
+        "reconciler/budget/act/budget-store.ts",
         "[...sets.items, ...outside]",
         "sets.items",
-        ["run/orphans"],
+        ["run/orphans", "budget/act/reserve"],
       ],
       [
         "pods that were gone before their StatefulSet count as missing of an orphaned zone",
@@ -163,7 +163,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
       ],
       [
         "a pod that has still to be adopted does not count against its own eviction",
-        "reconciler/budget/unavailability.ts",
+        "reconciler/budget/decide-eviction.ts",
         "pod && !orphaned && pod.madeBy === name && pod.owner !== uid",
         "pod && pod.owner === name",
         ["budget/orphans"],

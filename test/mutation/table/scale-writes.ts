@@ -56,8 +56,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "a list of StatefulSets from before other groups had their turn is read again",
     file: "reconciler/run/tick.ts",
     tests: CHANGED,
-    find: "facts = { gatheredAt, gates,",
-    replacement: "facts = { get gatheredAt() { return context.clock.monotonic(); }, gates,",
+    find: "facts = { gatheredAt, gates };",
+    replacement: "facts = { get gatheredAt() { return context.clock.monotonic(); }, gates };",
   },
   {
     breaks: "the time between zones must be over, not just reached",

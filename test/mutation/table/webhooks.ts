@@ -154,7 +154,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a deletion by a kubelet asks no budget",
-    file: "reconciler/budget/deletion.ts",
+    file: "functions/eviction/pod-deletion.ts",
     tests: ["test/infra/pod-deletion-webhook.test.ts"],
     find: 'groups.includes("system:nodes") ? "ByKubelet" : undefined',
     replacement: 'groups.length < 0 ? "ByKubelet" : undefined',
@@ -168,21 +168,21 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a deletion by a controller of the cluster asks no budget",
-    file: "reconciler/budget/deletion.ts",
+    file: "functions/eviction/pod-deletion.ts",
     tests: ["test/infra/pod-deletion-webhook.test.ts"],
     find: 'username.startsWith("system:serviceaccount:kube-system:") ||',
     replacement: "",
   },
   {
     breaks: "a deletion by the reconciler asks no budget again",
-    file: "reconciler/budget/deletion.ts",
+    file: "functions/eviction/pod-deletion.ts",
     tests: ["test/infra/pod-deletion-webhook.test.ts"],
     find: ":zonewise-reconciler$/",
     replacement: ":nobody$/",
   },
   {
     breaks: "a pod is let go by hand only where its annotation says so",
-    file: "reconciler/budget/deletion.ts",
+    file: "functions/eviction/pod-deletion.ts",
     tests: ["test/infra/pod-deletion-webhook.test.ts"],
     find: '[ANNOTATIONS.deleteByHand] === "true"',
     replacement: "[ANNOTATIONS.deleteByHand] !== undefined",

@@ -86,7 +86,7 @@ export function startProcess(facts: Facts, by = "test"): Process {
     },
   } as Pick<Cluster, "list" | "get" | "replace"> as Cluster;
   const clock = { now: () => now, monotonic: () => now, sleep: async () => {} };
-  const reserver = createReserver({ cluster, clock, by, random: () => 0, onBudgets: () => {} });
+  const reserver = createReserver({ cluster, clock, by, random: () => 0, noteKind: () => {} });
   const time = (): { deadlineAt: number } => ({ deadlineAt: now + 5000 });
   const namespace = facts.budgets[0]?.metadata.namespace ?? "";
 

@@ -14,7 +14,6 @@ function protect(traits: readonly ZoneTraits[], spec: object = {}, more: object 
     content,
     generation: 3,
     zones: group(...traits).zones,
-    reservations: {},
     guard: { reason: "Guarded", message: "hook guards", remedy: "" },
     earlier: {},
     now: START,
@@ -24,15 +23,6 @@ function protect(traits: readonly ZoneTraits[], spec: object = {}, more: object 
 
 const shown = ({ zones }: Protection): string =>
   zones.map(({ healthy, expected, orphaned }) => `${healthy}/${expected}${orphaned ? " orphaned" : ""}`).join(", ");
-const reserve = (pod: string, secondsAgo: number) => ({
-  [pod]: {
-    kind: "eviction" as const,
-    uid: "u",
-    pinned: true,
-    by: "x",
-    time: new Date(START - secondsAgo * 1000).toISOString(),
-  },
-});
 
 /** The last of these zones has lost its StatefulSet. */
 const orphan = (zones: readonly Zone[]): Zone[] =>
@@ -42,47 +32,12 @@ describe("what a budget protects", () => {
   for (const [name, expected, protection] of [
     ["all well", "3/3, 3/3", protect([{}, {}])],
     ["a zone that lacks a pod", "2/3, 3/3", protect([{ statusReady: 2 }, {}])],
-    [
-      "a pod that is reserved counts as lost",
-      "2/3, 3/3",
-      protect([{}, {}], {}, { reservations: reserve("ingester-zone-a-1", 10) }),
-    ],
-    [
-      "one that is reserved and not ready counts once",
-      "2/3, 3/3",
-      protect([{ statusReady: 2 }, {}], {}, { reservations: reserve("ingester-zone-a-1", 10) }),
-    ],
-    [
-      "a reservation that has expired does not count",
-      "3/3, 3/3",
-      protect([{}, {}], {}, { reservations: reserve("ingester-zone-a-1", 120) }),
-    ],
-    ["a zone with a pod beyond its replicas", "3/4, 3/3", protect([{ statusReplicas: 4 }, {}])],
-    [
-      "a downscale that is reserved",
-      "1/3, 3/3",
-      protect(
-        [{}, {}],
-        {},
-        {
-          reservations: {
-            "ingester-zone-a/1": {
-              kind: "downscale",
-              uid: "uid-ingester-zone-a",
-              from: 1,
-              pinned: true,
-              by: "x",
-              time: new Date(START).toISOString(),
-            },
-          },
-        },
-      ),
-    ],
+    ["a zone with a pod beyond its replicas", "3/3, 3/3", protect([{ statusReplicas: 4 }, {}])],
     ["one zone alone", "3/3", protect([{}])],
     ["beside a zone of no pods", "0/0, 3/3", protect([{ replicas: 0 }, {}])],
     [
       "beside a zone whose last pod is still there",
-      "0/1, 3/3",
+      "0/0, 3/3",
       protect([{ replicas: 0, statusReplicas: 1, statusReady: 0 }, {}]),
     ],
     ["an orphaned zone", "3/3, 2/3 orphaned", protect([], {}, { zones: orphan(group({}, { statusReady: 2 }).zones) })],

@@ -138,7 +138,6 @@ describe("a valid budget", () => {
         namespace: "test",
         name: "ingester",
         uid: "u",
-        resourceVersion: "7",
         allowance: { pods: 1 },
         partitionOf: undefined,
       },

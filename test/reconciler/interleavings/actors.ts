@@ -1,13 +1,11 @@
 /** The actors of a play: processes of the eviction function, with the API server that calls them, and reconcilers. */
 import type { Clock } from "../../../infra/clock.ts";
-import { createLog } from "../../../infra/log.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/budget/act/reserve.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
-import { createBudgetMaintenance } from "../../../reconciler/budget/act/maintain-budgets.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { handlesOf } from "../budget-stage.ts";
 import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";
@@ -18,8 +16,6 @@ export interface Stage {
   readonly stepper: Stepper;
   readonly world: World;
 }
-
-const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 
 /** Time passes only in steps of the world; a pause is a step like any other. */
 function clockOf({ stepper, world }: Stage, actor: string): Clock {
@@ -37,7 +33,7 @@ function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
     clock,
     by,
     random: () => 0,
-    onBudgets: () => {},
+    noteKind: () => {},
   });
 }
 
@@ -126,15 +122,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       namespaces: ["test"],
       takeResync: () => true,
       scaling: { ...scalingOf(cluster), notifier },
-      budgets: {
-        mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
-        maintenance: createBudgetMaintenance({
-          cluster,
-          clock,
-          log: silent,
-          onBudgets: () => {},
-        }),
-      },
+      mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
       report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
       checking: noChecks,
       phased: noPhases,

@@ -181,7 +181,6 @@ const LEAST = {
   killed: 300,
   Conflict: 60,
   "a deadline passed": 500,
-  "a Lease was lost": 25,
 };
 
 describe("three functions, a reconciler, pods that come and go, lost answers and kills", () => {

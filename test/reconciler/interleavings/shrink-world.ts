@@ -14,7 +14,7 @@ import { keepingLog, reviewOf, startPrepareDownscale } from "../../functions/sta
 import { createSmallCluster, NAMESPACE } from "../small-cluster.ts";
 import { keyOf, portOf, type Carry, type Deed } from "../store-port.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
-import { noChecks, noMaintenance, noPhases, noPods, scalingOf } from "../stage.ts";
+import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 
 export const A = "ingester-zone-a";
@@ -169,7 +169,7 @@ export function createShrinkWorld(options: ShrinkOptions) {
           ...scalingOf(port),
           notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }),
         },
-        budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+        mayDisrupt: async () => undefined,
         report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
         checking: noChecks,
         phased: noPhases,

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createLog } from "../../../infra/log.ts";
-import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
 import type { Fault } from "../../emulator/faults.ts";
 import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
@@ -91,7 +90,6 @@ describe("a reservation under errors", () => {
       cluster: slow,
       clock: systemClock,
       log: silent,
-      metrics: createMetrics().budgets,
       identity: "one",
     });
     const deadlineAt = systemClock.monotonic() + 130;

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createSteps, tick, type TickInput } from "../../../reconciler/run/tick.ts";
 import { manualClock } from "../../emulator/clock.ts";
-import { clockOf, noChecks, noMaintenance, noPhases, scalingOf } from "../stage.ts";
+import { clockOf, noChecks, noPhases, scalingOf } from "../stage.ts";
 
 const RUN_MS = 55_000;
 
@@ -81,7 +81,7 @@ async function play(groups: readonly Group[], minutes: number): Promise<Map<Grou
         takeResync: () => false,
         steps,
         scaling: { ...scalingOf(cluster), notifier: {} as TickInput["scaling"]["notifier"] },
-        budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+        mayDisrupt: async () => undefined,
         checking: noChecks,
         phased: noPhases,
         report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },

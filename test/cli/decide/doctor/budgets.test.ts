@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { BUDGETS as CHECKS } from "../../../../cli/decide/doctor/budgets.ts";
 import { type Facts, type Finding, isGrouped } from "../../../../cli/decide/doctor/check.ts";
 import type { PodDisruptionBudget } from "../../../../infra/kubernetes/resources.ts";
-import type { StoredBudget } from "../../../../reconciler/budget/scope.ts";
+import type { StoredBudget } from "../../../../reconciler/budget/zpdb.ts";
 import { groupKey, type Zone } from "../../../../reconciler/model/zone.ts";
 import { zonesOf, budgetOf } from "../worlds.ts";
 

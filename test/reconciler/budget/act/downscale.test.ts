@@ -9,10 +9,7 @@ import type { Answer } from "../../../../functions/http/webhook.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
 import type { Outcome } from "../../../../reconciler/model/outcome.ts";
-import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
-import { removeExpired } from "../../../../reconciler/budget/act/maintain-budgets.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
-import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
 import { createMayDownscale } from "../../../../reconciler/budget/act/may-disrupt.ts";
 import { callWebhook, reviewOf, scaleReviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
 import {
@@ -244,29 +241,6 @@ describe("the reconciler's downscale", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/2"]);
     for (const handle of handlesOf(second)) await webhooks.release(handle, {});
     assert.deepEqual(reserved(stage), {});
-  });
-
-  it("outlasts a look at its group by an older list of zones, which has it stored", async () => {
-    await followerIsToShrink();
-    const { cluster } = stage.connect();
-    const { reserver } = startProcess(stage, "reconciler");
-    const zone = readZone(zoneNamed("c"));
-    await reserver.reserveDownscale({ zone, to: 1, forced: false, deadlineAt: stage.clock.monotonic() + 5000 });
-    const source = { cluster };
-    const [budget = assert.fail()] = (await listBudgets("default", source)) ?? [];
-    const { zones } = await gatherGroup([{ ...zone, replicas: 1 }], source);
-    const fence = { write: () => ({}) };
-    await removeExpired(
-      budget,
-      { zones },
-      {
-        cluster,
-        clock: stage.clock,
-        fence,
-        stop: new AbortController().signal,
-      },
-    );
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1"]);
   });
 
   it("that no budget could be asked about holds its zone alone: the rollout goes on", async () => {

@@ -32,7 +32,7 @@ async function open(t: TestContext, policy: "OrderedReady" | "Parallel" = "Order
   const { cluster } = stage.connect();
   const { budgets } = createMetrics();
   const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
-  const { reserver } = composeBudgets({ cluster, clock: stage.clock, log, metrics: budgets, identity: "one" });
+  const { reserver } = composeBudgets({ cluster, clock: stage.clock, log, identity: "one" });
   createRollout(stage);
   await stage.tick({ mayDisrupt: createMayDisrupt(reserver, stage.clock, budgets) });
   await stage.tickFor(10);

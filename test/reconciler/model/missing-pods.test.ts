@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { missingPods } from "../../../reconciler/budget/unavailability.ts";
+import { missingPods } from "../../../reconciler/model/readiness.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { podObjects, statefulSetObject } from "../builders.ts";
 

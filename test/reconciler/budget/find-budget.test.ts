@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { goneHealth } from "../../../reconciler/model/health.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
-import { findBudget, type StoredBudget } from "../../../reconciler/budget/scope.ts";
+import { findBudget, type StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import { budgetObject, budgetPods } from "./builders.ts";

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { createLog } from "../../../../infra/log.ts";
+import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { fieldsOf } from "../../../emulator/objects.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
 import { gatherZones } from "../../../../reconciler/snapshot/gather.ts";
-import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
-import { createBudgetStatuses } from "../../../../reconciler/budget/act/budget-statuses.ts";
-import { BUDGETS, setBudgetStage, writeBudget } from "../../budget-stage.ts";
+import { createBudgetKeeper } from "../../../../reconciler/budget/act/keep-budgets.ts";
+import type { Draft } from "../../../../reconciler/report/events.ts";
+import { BUDGETS, reserved, setBudgetStage, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
-import { amend } from "../../../builders.ts";
 
 interface Status {
   readonly observedGeneration?: number;
@@ -23,7 +23,7 @@ const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 type Before = (signal?: AbortSignal) => Promise<void>;
 
 /** Each is called, and awaited: before pods are listed, and in place of a probe of the webhook. */
-function maintainerOf(stage: Stage, beforePods: Before = async () => {}, probe?: Before) {
+function keeperOf(stage: Stage, beforePods: Before = async () => {}, probe?: Before) {
   const { cluster: direct, calls } = stage.connect();
   const cluster: Cluster = {
     ...direct,
@@ -38,17 +38,27 @@ function maintainerOf(stage: Stage, beforePods: Before = async () => {}, probe?:
   };
   let later = 0;
   const clock = { ...stage.clock, monotonic: () => stage.clock.monotonic() + later };
-  const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
-  const statuses = createBudgetStatuses({ cluster, clock, log });
+  const lines: string[] = [];
+  const drafts: Draft[] = [];
+  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
+  const metrics = createMetrics();
+  const noteKind = (isFound: boolean) => log.info(`budgets are ${isFound ? "on" : "off"}`);
+  const emitEvents = (some: readonly Draft[]) => void drafts.push(...some);
+  const keep = createBudgetKeeper({ cluster, clock, log, metrics: metrics.budgets, emitEvents, noteKind });
+  const tick = async (stop = new AbortController().signal): Promise<void> => {
+    const { groups } = await gatherZones(["default"], { cluster: direct });
+    calls.length = 0;
+    await keep(["default"], groups, { fence: { write: () => ({}) }, stop });
+  };
+  const passTime = (ms: number): void => void (later += ms);
   return {
     calls,
-    passTime: (ms: number) => void (later += ms),
-    async tick(stop = new AbortController().signal) {
-      const source = { cluster };
-      statuses.note("default", await listBudgets("default", source));
-      const { groups } = await gatherZones(["default"], source);
-      await statuses.write(groups, { fence: { write: () => ({}) }, stop });
-    },
+    lines,
+    drafts,
+    metrics,
+    tick,
+    passTime,
+    tickLater: async (): Promise<void> => (passTime(30_000), await tick()),
   };
 }
 
@@ -64,7 +74,7 @@ describe("the status of a disruption budget", () => {
 
   it("says what it protects, and is written when that changes, every 30 s at most", async () => {
     writeBudget(stage);
-    const { calls, tick } = maintainerOf(stage);
+    const { calls, tick, tickLater } = keeperOf(stage);
     await tick();
     const { zones, conditions } = statusOf(stage);
     assert.deepEqual(
@@ -77,40 +87,59 @@ describe("the status of a disruption budget", () => {
       [["False", "NoWebhook"]],
     );
     await tick();
-    await stage.time.advance(30_000);
-    await tick();
-    assert.equal(writes(calls), 1);
+    assert.deepEqual(calls, []);
+    await tickLater();
+    assert.deepEqual([writes(calls), calls.length > 0], [0, true]);
   });
 
-  it("follows another spec at once, and a budget that is new", async () => {
-    const { calls, tick } = maintainerOf(stage);
+  it("follows another spec, and a budget that is new", async () => {
+    const { calls, tick, tickLater } = keeperOf(stage);
     await tick();
     const { observedGeneration: generation = 0 } = statusOf(stage);
     writeBudget(stage, { maxUnavailable: 0 });
     writeBudget(stage, {}, "second");
-    await tick();
+    await tickLater();
     assert.equal(statusOf(stage).observedGeneration, generation + 1);
     assert.equal(statusOf(stage, "second").conditions?.length, 1);
-    const before = writes(calls);
-    await tick();
-    assert.equal(writes(calls), before);
+    await tickLater();
+    assert.equal(writes(calls), 0);
     stage.emulator.store.remove(BUDGETS, "default", "second");
     writeBudget(stage);
-    await tick();
+    await tickLater();
   });
 
-  it("keeps reservations, and gives way to one that was made meanwhile", async () => {
+  it("keeps reservations until their time is over", async () => {
     const { store } = stage.emulator;
-    const time = new Date(stage.time.now()).toISOString();
-    const disruptedPods = { "ingester-zone-a-0": { kind: "eviction", uid: "u", pinned: true, by: "x", time } };
-    amend(store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { disruptedPods } });
-    await maintainerOf(stage).tick();
-    const after = statusOf(stage);
-    assert.deepEqual(after.disruptedPods, disruptedPods);
-    assert.deepEqual(
-      after.zones?.map(({ healthy }) => healthy),
-      [2, 3, 3],
-    );
+    const at = (seconds: number): string => new Date(stage.time.now() - seconds * 1000).toISOString();
+    const disruptedPods = {
+      "ingester-zone-a/1": { kind: "downscale", uid: "left", from: 2, pinned: true, time: at(100), by: "reconciler" },
+      "ingester-zone-b-0": { kind: "eviction", uid: "young", pinned: true, time: at(100), by: "functions" },
+    };
+    const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail("no budget");
+    store.update(BUDGETS, { ...budget, status: { ...(budget["status"] as object), disruptedPods } });
+    const { calls, tick, tickLater } = keeperOf(stage);
+    await tick();
+    assert.deepEqual([Object.keys(reserved(stage)), writes(calls)], [["ingester-zone-b-0"], 1]);
+    await stage.time.advance(30_000);
+    await tickLater();
+    assert.deepEqual([reserved(stage), writes(calls)], [{}, 1]);
+    await tickLater();
+    assert.equal(writes(calls), 0);
+  });
+
+  it("gives way to a reservation that is made meanwhile", async () => {
+    const { store } = stage.emulator;
+    const [time, by] = [new Date(stage.time.now()).toISOString(), "x"];
+    const disruptedPods = { "ingester-zone-a-0": { kind: "eviction", uid: "u", pinned: true, by, time } };
+    writeBudget(stage, { maxUnavailable: 2 });
+    const { tick } = keeperOf(stage, async () => {
+      const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail("no budget");
+      store.update(BUDGETS, { ...budget, status: { ...(budget["status"] as object), disruptedPods } });
+    });
+    await tick();
+    assert.deepEqual(reserved(stage), disruptedPods);
+    await keeperOf(stage).tick();
+    assert.deepEqual(reserved(stage), disruptedPods);
   });
 
   it("says nothing of a webhook that the end of the session kept from being asked", async () => {
@@ -123,7 +152,7 @@ describe("the status of a disruption budget", () => {
     writeBudget(stage, { maxUnavailable: 2 });
     const before = statusOf(stage);
     const [end, asked] = [new AbortController(), new Set<string>()];
-    const { tick, calls } = maintainerOf(stage, undefined, async () => {
+    const { tick, calls } = keeperOf(stage, undefined, async () => {
       asked.add("probe");
       end.abort();
       throw Object.assign(new Error("ended"), { code: "Cancelled" });
@@ -134,12 +163,12 @@ describe("the status of a disruption budget", () => {
     assert.deepEqual(statusOf(stage), before);
     store.remove(HOOKS, undefined, "evictions");
     writeBudget(stage);
-    await maintainerOf(stage).tick();
+    await keeperOf(stage).tick();
   });
 
   it("says that it selects nothing", async () => {
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "nobody" } } }, "nothing");
-    await maintainerOf(stage).tick();
+    await keeperOf(stage).tick();
     assert.deepEqual(
       statusOf(stage, "nothing").conditions?.map(({ status, reason }) => [status, reason]),
       [["False", "SelectsNothing"]],
@@ -175,8 +204,7 @@ describe("the status of a disruption budget", () => {
   it("names a zone whose StatefulSet is gone, as long as its pods are there", async () => {
     const { store } = stage.emulator;
     writeBudget(stage);
-    const { calls, tick, passTime } = maintainerOf(stage);
-    const tickLater = async (): Promise<void> => (passTime(30_000), await tick());
+    const { calls, tick, tickLater } = keeperOf(stage);
     await tick();
     assert.deepEqual(zonesOf(), WHOLE);
     const set = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
@@ -197,27 +225,26 @@ describe("the status of a disruption budget", () => {
     for (const { metadata } of pods) store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
     await tickLater();
     assert.deepEqual(zonesOf(), ["ingester-zone-a 3", "ingester-zone-c 3"]);
-    const before = listsOfPods(calls);
     await tickLater();
-    assert.equal(listsOfPods(calls), before, "no pods are listed where all is whole");
+    assert.equal(listsOfPods(calls), 0, "no pods are listed where all is whole");
   });
 
   it("names an orphaned zone that was there before the budget", async () => {
     stage.emulator.store.remove("statefulsets.apps", "default", "ingester-zone-b", { propagationPolicy: "Orphan" });
     await stage.time.advance(1000);
     writeBudget(stage);
-    await maintainerOf(stage).tick();
+    await keeperOf(stage).tick();
     assert.deepEqual(zonesOf(), ["ingester-zone-a 3", "ingester-zone-b 3 orphaned", "ingester-zone-c 3"]);
   });
 
   it("has its turn where lists are slow", async () => {
     for (const name of SEVERAL) writeBudget(stage, {}, name);
     // Each list of pods takes longer than a round may begin further ones.
-    const { tick, passTime } = maintainerOf(stage, async () => passTime(6000));
+    const { tickLater, passTime } = keeperOf(stage, async () => passTime(6000));
     const written = new Set<string>();
     for (let round = 0; round < 20; round++) {
       for (const name of SEVERAL) writeBudget(stage, { maxUnavailable: round + 2 }, name);
-      await tick();
+      await tickLater();
       for (const name of SEVERAL) if (statusOf(stage, name).observedGeneration === round + 2) written.add(name);
       await stage.time.advance(30_000);
     }
@@ -227,7 +254,7 @@ describe("the status of a disruption budget", () => {
   it("does not hold up the end of the session", { timeout: 20_000 }, async () => {
     writeBudget(stage);
     const end = new AbortController();
-    const { tick, calls } = maintainerOf(stage, async (signal) => {
+    const { tick, calls } = keeperOf(stage, async (signal) => {
       end.abort();
       if (!signal?.aborted) await new Promise(() => {});
       throw Object.assign(new Error("ended"), { code: "Cancelled" });
@@ -237,13 +264,48 @@ describe("the status of a disruption budget", () => {
   });
 });
 
-it("a definition without a status gets no write that fails, and keeps its reservations elsewhere", async () => {
-  const stage = await setBudgetStage({ crd: "upstream" });
-  writeBudget(stage);
-  const { calls, tick } = maintainerOf(stage);
-  await tick();
-  await tick();
-  assert.equal(statusOf(stage).conditions, undefined);
-  assert.equal(writes(calls), 1);
-  await stage.close();
+describe("the keeper of budgets", () => {
+  let stage: Stage;
+  afterEach(() => stage.close());
+
+  it("counts invalid ones each time, as alerts use the rate, logs them once a spec, and records Events", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    writeBudget(stage, { maxUnavailable: -1 }, "invalid");
+    const { tick, tickLater, metrics, lines, drafts } = keeperOf(stage);
+    await tick();
+    await tickLater();
+    const counts = [...(await metrics.render()).matchAll(/configurations_observed_total\{result="(\w+)"\} (\d+)/g)];
+    assert.deepEqual(Object.fromEntries(counts.map(([, result, count]) => [result, Number(count)])), {
+      updated: 1,
+      ignored: 1,
+      invalid: 2,
+    });
+    assert.equal(lines.filter((line) => /max unavailable must be 0 <= val, got -1/.test(line)).length, 1);
+    assert.deepEqual(
+      drafts.map(({ regarding, reason, type }) => [regarding.name, reason, type]),
+      Array.from({ length: 2 }, () => ["invalid", "BudgetInvalid", "Warning"]),
+    );
+  });
+
+  it("asks again for a definition that is not installed", async () => {
+    stage = await setBudgetStage({ crd: "none" });
+    const { tick, lines } = keeperOf(stage);
+    await tick();
+    assert.match(lines.join(), /budgets are off/);
+  });
+
+  it("writes nothing that fails to a definition without a status, and lists no pods again", async () => {
+    stage = await setBudgetStage({ crd: "upstream" });
+    writeBudget(stage);
+    const { calls, tick, tickLater } = keeperOf(stage);
+    await tick();
+    assert.equal(statusOf(stage).conditions, undefined);
+    assert.equal(writes(calls), 1);
+    await tickLater();
+    assert.deepEqual(
+      calls.filter((call) => /\/pods\?/.test(call)),
+      [],
+    );
+  });
 });
