@@ -15,9 +15,9 @@ import { type NodeRoutes, serveNodeApi } from "./node-api.ts";
 import { excludeFromLoadBalancers, removeExclusion, uncordon } from "./node-service.ts";
 import { showNodes } from "./show-nodes.ts";
 
-/** The ServiceAccount of the agents, as in the original. */
 /** Bytes of what an agent sends, whose shadow's status has 2 kB. */
 const MAX_REPORT = 3 * 1024 * 1024;
+/** The ServiceAccount of the agents, as in the original. */
 const AGENT_ACCOUNT = "brupop-agent-service-account";
 
 /** Throws `BadConfiguration`. */

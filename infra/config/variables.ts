@@ -4,7 +4,7 @@ import { AGENT_VARIABLES, LABEL, PORT } from "./agent.ts";
 import { parseGoDuration, parsePrometheusDuration } from "../duration.ts";
 
 /** One environment variable: for the parser, the error messages and the documentation. */
-export interface Variable {
+interface Variable {
   readonly meaning: string;
   /** The allowed values, as the end of an error message. */
   readonly allowed: string;
@@ -19,7 +19,7 @@ export interface Variable {
 // once.
 const MAX_MS = 24 * 3_600_000;
 
-export const duration = (leastMs: number) =>
+const duration = (leastMs: number) =>
   z.string().transform((text, context) => {
     const ms = parseGoDuration(text);
     if (ms !== undefined && ms > 0 && ms >= leastMs && ms <= MAX_MS) return ms;
@@ -27,53 +27,53 @@ export const duration = (leastMs: number) =>
     return z.NEVER;
   });
 
-export const durationText = (least: string): string =>
+const durationText = (least: string): string =>
   `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
 
 const MIN_VALIDITY_MS = 3_600_000;
 // selfsigned and Go support years of four digits.
 const MAX_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
 
-export const validity = z.string().transform((text, context) => {
+const validity = z.string().transform((text, context) => {
   const ms = parsePrometheusDuration(text);
   if (ms !== undefined && ms >= MIN_VALIDITY_MS && ms <= MAX_VALIDITY_MS) return ms;
   context.addIssue("not allowed");
   return z.NEVER;
 });
 
-export const flag = {
+const flag = {
   schema: z.enum(["true", "false"]).transform((value) => value === "true"),
   allowed: "true or false",
 };
 
-export const aboveZero = { schema: duration(0), allowed: durationText("above 0") };
-export const text = z.string().optional();
-export const url = z.url({ protocol: /^https?$/ }).optional();
+const aboveZero = { schema: duration(0), allowed: durationText("above 0") };
+const text = z.string().optional();
+const url = z.url({ protocol: /^https?$/ }).optional();
 
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
-export const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
-export const port = { schema: PORT, allowed: "a port; 0 takes a free one" };
+const port = { schema: PORT, allowed: "a port; 0 takes a free one" };
 
-export const wholeNumber = z
+const wholeNumber = z
   .string()
   .regex(/^\d{1,9}$/)
   .transform(Number);
 
-export const namespaces = z
+const namespaces = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
   .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
 
 // Host names of RFC 1123, as in certificates.
-export const dnsNames = z
+const dnsNames = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
   .refine((names) => names.every((name) => SUBDOMAIN.test(name)))
   .optional();
 
 // In the form of URLs: a name, an IPv4 address or an IPv6 address in brackets, in lower case.
-export const hosts = z
+const hosts = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((host) => host.trim().toLowerCase()))])
   .refine((all) => all.every((host) => /^(?:[-a-z0-9_.]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.test(host)))

@@ -99,7 +99,7 @@ export interface Definition {
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
 export type ControllerRevision = Json<V1ControllerRevision>;
-export type AccessReview = Json<V1SelfSubjectAccessReview>;
+type AccessReview = Json<V1SelfSubjectAccessReview>;
 export type Secret = Json<V1Secret>;
 export type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
