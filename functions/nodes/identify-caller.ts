@@ -1,17 +1,16 @@
 /**
  * Identifies the caller of the node API: an agent's pod that runs on the node it speaks for.
  *
- *   headers --> a token for our audience --> TokenReview: an agent's pod, and its node --> the Node, live
- *    400          401                         401, 403                                      403
+ *   headers --> a token for our audience --> TokenReview --> the pod, live --> the Node, live
+ *    400          401                         401, 403         403              403
  *
- * Nothing is cached: each request asks the API server. A token that is bound to a pod ends with it, and names the node
- * of the pod, which a pod never changes.
+ * Nothing is cached: each request asks the API server.
  */
 import * as z from "zod";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
-import { type Node, nodes, tokenReviews } from "../../infra/kubernetes/resources.ts";
+import { type Node, type PodObject, nodes, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
 import { isTokenFor } from "../../infra/kubernetes/tokens.ts";
 import { AUDIENCE, HEADERS } from "../../reconciler/nodes/routes.ts";
 import { type NodeAnswer, refuseNode } from "./node-answer.ts";
@@ -39,7 +38,10 @@ export function createIdentify(cluster: Cluster, agents: AgentAccount): Identify
       return refuseNode("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
     const pod = judgeReview(await review(cluster, claim.token, call), agents);
     if ("status" in pod) return pod;
-    return refuseOther(pod, claim) ?? (await findNode(cluster, claim, call));
+    return (
+      (await placePod(cluster, { pod, claim, namespace: agents.namespace }, call)) ??
+      (await findNode(cluster, claim, call))
+    );
   };
 }
 
@@ -65,17 +67,34 @@ async function review(cluster: Cluster, token: string, call: Call): Promise<unkn
   return (await cluster.create(tokenReviews, { body }, call)).status;
 }
 
-/** The refusal of a pod whose token was made for another node than that of the claim. */
-function refuseOther({ name, nodeName, nodeUid }: TokenPod, claim: Claim): NodeAnswer | undefined {
+interface Placement {
+  readonly pod: TokenPod;
+  readonly claim: Claim;
+  readonly namespace: string;
+}
+
+/** The refusal of a pod that does not run on the node of the claim, or whose token was made for another node. */
+async function placePod(
+  cluster: Cluster,
+  { pod, claim, namespace }: Placement,
+  call: Call,
+): Promise<NodeAnswer | undefined> {
+  const { nodeName = claim.nodeName, nodeUid = claim.nodeUid } = pod;
+  const live = await cluster.get(pods, { namespace, name: pod.name }, call).catch(absent);
+  if (live?.metadata?.uid !== pod.uid) return refuseNode("Forbidden", `pod ${pod.name} of the token is gone`);
+  if (placeOf(live) !== claim.nodeName)
+    return refuseNode("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
   if (nodeName !== claim.nodeName)
-    return refuseNode("Forbidden", `the token of pod ${name} is for node ${nodeName}, not for ${claim.nodeName}`);
+    return refuseNode("Forbidden", `the token of pod ${pod.name} is for node ${nodeName}, not for ${claim.nodeName}`);
   if (nodeUid !== claim.nodeUid)
     return refuseNode(
       "Forbidden",
-      `node ${nodeName} has not the UID of the header BrupopNodeUid, by the token of pod ${name}`,
+      `node ${claim.nodeName} has not the UID of the header BrupopNodeUid, by the token of pod ${pod.name}`,
     );
   return undefined;
 }
+
+const placeOf = ({ spec }: PodObject): string | undefined => spec?.nodeName;
 
 async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Call): Promise<Identified | NodeAnswer> {
   const node = await cluster.get(nodes, { name: nodeName }, call).catch(absent);
@@ -84,11 +103,12 @@ async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Ca
     : refuseNode("Forbidden", `there is no node ${nodeName} with the UID of the header BrupopNodeUid`);
 }
 
-/** The pod that a token is bound to, and its node. */
+/** The pod that a token is bound to, and its node if the API server reports it (Kubernetes 1.30 and later). */
 interface TokenPod {
   readonly name: string;
-  readonly nodeName: string;
-  readonly nodeUid: string;
+  readonly uid: string;
+  readonly nodeName?: string;
+  readonly nodeUid?: string;
 }
 
 /** The ServiceAccount of the agents. */
@@ -120,8 +140,7 @@ export function judgeReview(status: unknown, { namespace, account }: AgentAccoun
     const values = extra[`authentication.kubernetes.io/${key}`] ?? [];
     return values.length === 1 ? values[0] : undefined;
   };
-  const [name, nodeName, nodeUid] = [only("pod-name"), only("node-name"), only("node-uid")];
-  if (name === undefined || nodeName === undefined || nodeUid === undefined)
-    return refuseNode("Forbidden", "the token is not bound to a pod on a node");
-  return { name, nodeName, nodeUid };
+  const [name, uid, nodeName, nodeUid] = [only("pod-name"), only("pod-uid"), only("node-name"), only("node-uid")];
+  if (name === undefined || uid === undefined) return refuseNode("Forbidden", "the token is not bound to a pod");
+  return { name, uid, ...(nodeName !== undefined && { nodeName }), ...(nodeUid !== undefined && { nodeUid }) };
 }

@@ -1,4 +1,4 @@
-/** Who may speak for a node: tokens as TokenReview judges them. */
+/** Who may speak for a node: tokens as TokenReview judges them, pods as they are. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createShadow, headersOf, NAMESPACE, playAgent, setNodeStage, type Agent, type NodeStage } from "./stage.ts";
@@ -24,6 +24,18 @@ const CASES: readonly Case[] = [
     agent: async (stage) => {
       const { headers } = await playAgent(stage, "node-2");
       return { headers: headersOf("node-1", uidOf(stage, "node-1"), headers["BrupopK8sAuthToken"] ?? "") };
+    },
+    status: 403,
+  },
+  {
+    name: "the token of a pod that runs elsewhere, whatever node its token is for",
+    agent: async (stage) => {
+      const agent = await playAgent(stage, "node-1");
+      const { store } = stage.emulator;
+      const pod = store.get("pods", NAMESPACE, "agent-node-1");
+      assert.ok(pod);
+      store.update("pods", { ...pod, spec: { ...(pod["spec"] as object), nodeName: "node-2" } });
+      return agent;
     },
     status: 403,
   },

@@ -4,11 +4,7 @@ import { it } from "node:test";
 import { judgeReview } from "../../../functions/nodes/identify-caller.ts";
 
 const AGENTS = { namespace: "ns", account: "agent" };
-const EXTRA = {
-  "authentication.kubernetes.io/pod-name": ["p"],
-  "authentication.kubernetes.io/node-name": ["n"],
-  "authentication.kubernetes.io/node-uid": ["u"],
-};
+const EXTRA = { "authentication.kubernetes.io/pod-name": ["p"], "authentication.kubernetes.io/pod-uid": ["u"] };
 const USER = { username: "system:serviceaccount:ns:agent", extra: EXTRA };
 const GOOD = { authenticated: true, audiences: ["brupop-apiserver"], user: USER };
 
@@ -31,21 +27,6 @@ const CASES: readonly (readonly [name: string, status: unknown, refusal?: number
     403,
   ],
   [
-    "no node",
-    { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/node-name": undefined } } },
-    401,
-  ],
-  [
-    "two nodes",
-    { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/node-name": ["n", "m"] } } },
-    403,
-  ],
-  [
-    "no UID of the node",
-    { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/node-uid": [] } } },
-    403,
-  ],
-  [
     "two pods",
     { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/pod-name": ["p", "q"] } } },
     403,
@@ -56,5 +37,5 @@ for (const [name, status, refusal] of CASES)
   it(`a review that says ${name} ${refusal ? `is refused with ${refusal}` : "is taken"}`, () => {
     const judged = judgeReview(status, AGENTS);
     if (refusal) assert.equal("status" in judged && judged.status, refusal);
-    else assert.deepEqual(judged, { name: "p", nodeName: "n", nodeUid: "u" });
+    else assert.deepEqual(judged, { name: "p", uid: "u" });
   });

@@ -5,6 +5,7 @@ const IDENTIFY = {
   file: "functions/nodes/identify-caller.ts",
   tests: ["test/functions/nodes/identify-caller.test.ts"],
 };
+const REVIEW = { ...IDENTIFY, file: "functions/nodes/identify-caller.ts" };
 const DRAIN = { file: "functions/nodes/drain-node.ts", tests: ["test/functions/nodes/drain-node.test.ts"] };
 const STATUS = { file: "functions/nodes/shadow-status.ts", tests: ["test/functions/nodes/shadow-status.test.ts"] };
 const AGENT = { file: "reconciler/nodes/decide-agent.ts", tests: ["test/reconciler/nodes/decide-agent.test.ts"] };
@@ -58,22 +59,22 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a token is for our audience, as the review says",
-    ...IDENTIFY,
+    ...REVIEW,
     find: "|| !reviewed.data.audiences.includes(AUDIENCE)",
     replacement: "",
     tests: ["test/functions/nodes/judge-review.test.ts"],
   },
   {
     breaks: "only the agents' ServiceAccount speaks for nodes",
-    ...IDENTIFY,
+    ...REVIEW,
     find: `if (username !== \`system:serviceaccount:\${namespace}:\${account}\`)`,
     replacement: "if (username === '')",
   },
   {
     breaks: "an agent speaks for the node that it runs on alone",
     ...IDENTIFY,
-    find: "if (nodeName !== claim.nodeName)",
-    replacement: 'if (nodeName === "")',
+    find: "if (placeOf(live) !== claim.nodeName) return",
+    replacement: "if (placeOf(live) === undefined) return",
   },
   {
     breaks: "a node is drained only if its reboot is wanted",
