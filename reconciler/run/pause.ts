@@ -8,11 +8,11 @@ import type { StepResult, Steps } from "./tick.ts";
 import type { TickWatch } from "./watch.ts";
 
 /**
- * Milliseconds between ticks at rest. They resync the groups whose moment has come, do what is due every 30 s (probes of
- * the webhook, pending downscales, ended reservations), and find what a watch has not told, as its connection died
- * unnoticed.
+ * Milliseconds between ticks at rest: longer than until the next run, even if its pod starts late, so that each run ticks
+ * once. That tick resyncs the groups whose moment has come, does what is due meanwhile (probes of the webhook, ended
+ * reservations), and finds what a watch has not told, as its connection died unnoticed.
  */
-export const REST_MS = 30_000;
+export const REST_MS = 90_000;
 
 /** Milliseconds for which ticks go on after a change: so long ago may be what they read only every 30 s. */
 const AFTER_NEWS_MS = 35_000;
