@@ -220,6 +220,9 @@ describe("a zone whose StatefulSet loses its label in the middle of its rollout"
       /^ZoneOrphaned .*ingester-zone-b-0: not ready; StatefulSet ingester-zone-b is not in the group/,
     );
     assert.deepEqual(uids(C), before);
+    writeBudget(stage);
+    assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/);
+    stage.emulator.store.remove("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", "default", "ingester");
     setReady(`${B}-0`, true);
     await stage.time.advance(2000);
     assert.match(await tick(), /^updating ingester-zone-c-0/);
