@@ -194,7 +194,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     hosts,
     // Who asks matters to nobody else, and is told in logs.
     tokenOf: shape.deletions ? tokenOf : () => ADMIN_TOKEN,
-    pageSize: shape.pageSize,
+    // A page a pod and a few calls a second are too slow for the time that a webhook has: nothing could settle.
+    pageSize: shape.callsPerSecond === undefined ? shape.pageSize : undefined,
     whyNotTrusted: ({ mount }, ca) =>
       shape.certificate ? whyNotTrusted(mount.shown(), ca, schedule.now()) : undefined,
   });
