@@ -1,4 +1,5 @@
 /** Checks of `zonewise doctor`: StatefulSets, and the groups that they form. Pure. */
+import { parseGoDuration } from "../../../infra/duration.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
 import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
 import { leaderAmong } from "../../../reconciler/model/leaders.ts";
@@ -7,13 +8,14 @@ import { EMPTY_GROUP, hasEmptyGroup, MAX_ZONES } from "../../../reconciler/model
 import { describeOrphaning, describeOrphans } from "../../../reconciler/model/orphans.ts";
 import { isHealthy } from "../../../reconciler/model/readiness.ts";
 import { findClosedWindow, findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
+import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
 import { isSettledByStatus, problemsOf, type Zone } from "../../../reconciler/model/zone.ts";
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { cureLeader, findMeantGroups } from "../../../reconciler/remedies/leader.ts";
 import { annotate, type Check, edit, type Facts, isGrouped, label, row, type StoredZone } from "./check.ts";
-import { findMeantKey } from "./keys.ts";
+import { findMeantKey, LABEL_VALUE } from "./keys.ts";
 
 const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;
 const objectOfSet = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => objectOf(zone);
@@ -82,6 +84,19 @@ const findUntimed = ({ groups }: Facts) =>
       .filter((zone) => zone.scaling.minTime === undefined && leaderAmong(zones, zone))
       .map((zone) => ({ zone, time: times[0] ?? "0s" }));
   });
+
+/** A minimum time is read as an annotation, and as a label, as older versions of the original read it. */
+const twoMinTimes = ({ object: { metadata } }: StoredZone): string | undefined =>
+  describeTwoMinTimes(metadata?.labels, metadata?.annotations);
+
+/** The longer of both shortens nobody's wait, also of versions of the original that read the label alone. */
+function alignMinTimes({ zone }: StoredZone): string {
+  const { [MIN_TIME]: asLabel = "" } = zone.labels;
+  const { minTime: asAnnotation = "" } = zone.scaling;
+  const [one, other] = [parseGoDuration(asLabel), parseGoDuration(asAnnotation)];
+  if (one === undefined || other === undefined || !LABEL_VALUE.test(asAnnotation)) return edit(zone);
+  return one >= other ? annotate(zone, `${MIN_TIME}=${asLabel}`) : label(zone, `${MIN_TIME}=${asAnnotation}`);
+}
 
 interface Empty {
   readonly zone: Zone;
@@ -166,7 +181,11 @@ export const ZONES: readonly Check[] = [
     check: "unreadable",
     level: "error",
     when: (facts) =>
-      grouped(facts).flatMap((set) => problemsOf(set.zone).map((problem) => ({ zone: set.zone, problem }))),
+      grouped(facts).flatMap((set) =>
+        problemsOf(set.zone)
+          .filter((problem) => problem !== twoMinTimes(set))
+          .map((problem) => ({ zone: set.zone, problem })),
+      ),
     object: objectOfSet,
     message: ({ problem }) => problem,
     fix: ({ zone }) => edit(zone),
@@ -252,6 +271,14 @@ export const ZONES: readonly Check[] = [
         : `all its zones are paused, and ${left.join(", ")} ${left.length === 1 ? "is" : "are"} not done: nothing rolls them out`;
     },
     fix: ({ zone }) => `zonewise -n ${zone.namespace} resume ${zone.group}`,
+  }),
+  row({
+    check: "two-min-times",
+    level: "warning",
+    when: (facts) => grouped(facts).filter((set) => twoMinTimes(set) !== undefined),
+    object: objectOfSet,
+    message: (set) => twoMinTimes(set) ?? "",
+    fix: alignMinTimes,
   }),
   row({
     check: "zone-empty",

@@ -33,6 +33,7 @@ export const DOCTOR_TEXTS: Readonly<Record<string, string>> = {
   "single-zone": "a group with one zone, perhaps by a typo",
   "zone-empty": "a zone without pods beside others that have some",
   "all-paused": "a pause of all zones that may be forgotten",
+  "two-min-times": "the label and the annotation of a minimum time differ",
   "gate-without-group": "a gate whose group has no zones",
   "partition-not-raised": "nothing raises the partition of a PhasedRollout's StatefulSet between ticks",
   "definition-owner":
