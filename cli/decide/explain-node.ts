@@ -101,7 +101,8 @@ function explainPhase({ node, policy, entry }: Active, namespace: string): Expla
       ...(waitsFor === undefined ? [] : [waitsFor]),
       ...(drain ? [`${drain.remaining} pods are left: ${names}`] : []),
     ].join("; "),
-    objects: [{ kind: "NodeUpdatePolicy", name: policy.name }, ...blocked.map(({ name }) => ({ kind: "Pod", name }))],
+    // Without the policy, which the message names: explain takes what it has printed, and knows no policies.
+    objects: blocked.map(({ name }) => ({ kind: "Pod", name })),
     since,
     until: began === undefined ? undefined : formatTimestamp(began + deadlineOf(phase, policy) * 1000),
     remedy: remedy(contextOf(node, policy, namespace)),
@@ -120,7 +121,7 @@ function explainWaiting(facts: NodeFacts, policy: Policy): Explanation {
       since: frozen.at,
     });
   if (own && isReason(own.reason)) return refuse(facts, policy, { reason: own.reason, message: own.message });
-  return refuse(facts, policy, { reason: "Unrecorded", message: message || `policy ${policy.name} does not list it` });
+  return refuse(facts, policy, { reason: "Unrecorded", message: message || "the node is not listed" });
 }
 
 const isReason = (text: string): text is SkipReason => (SKIP_REASONS as readonly string[]).includes(text);
@@ -152,8 +153,8 @@ function refuse(
     question: UPDATE,
     reason,
     rule,
-    message: `${describeVersions(node)}; ${message}`,
-    objects: policy ? [{ kind: "NodeUpdatePolicy", name: policy.name }] : [],
+    message: `${describeVersions(node)}; ${policy ? `policy ${policy.name}: ` : ""}${message}`,
+    objects: [],
     since,
     remedy: remedy(contextOf(node, policy, namespace)),
   });

@@ -36,6 +36,7 @@ it(
       /^node\/node-1\n {2}Not updated {2}St(?:art|ag)ing\n {4}why +policy default updates it from 1.0.0 to 1.1.0/,
     );
     assert.match(active.out, /^ +since +.*\n +next +in /m);
+    assert.doesNotMatch(active.out, /nodeupdatepolicy\/|^ +blocks/m, "explain takes what it has printed");
     assert.match(
       (await run("explain node/node-2")).out,
       /Not updated {2}LimitReached\n +why +it runs 1.0.0 and will get 1.1.0; .*\n +rule +fewer nodes than maxConcurrent are active\n/,

@@ -41,7 +41,9 @@ export const NODE_TROUBLES: readonly Trouble[] = [
     env: { NODE_UPDATES: "true" },
     make: fail,
     object: "node/node-1",
-    says: { explain: /Not updated {2}BackOff\n +why +it runs 1\.0\.0 and will get 1\.1\.0; attempt 1 failed at/ },
+    says: {
+      explain: /Not updated {2}BackOff\n +why +it runs 1\.0\.0 and will get 1\.1\.0; policy \S+: attempt 1 failed at/,
+    },
     cure: { text: /wait/ },
     curedAfter: 600,
   },
