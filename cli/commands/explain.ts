@@ -94,8 +94,14 @@ export const explain: Command = {
   },
 };
 
-/** Kinds that ticks alone bring forward. */
-const BY_TICKS: ReadonlySet<string> = new Set(["group", "statefulset", "phasedrollout"]);
+/** Kinds that ticks alone bring forward, or whose answer comes from what ticks have recorded. */
+const BY_TICKS: ReadonlySet<string> = new Set<Kind>([
+  "group",
+  "statefulset",
+  "phasedrollout",
+  "rolloutgate",
+  "zoneawarepoddisruptionbudget",
+]);
 
 const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {

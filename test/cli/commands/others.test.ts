@@ -1,15 +1,17 @@
 /** explain of what guards pods, drain-order, doctor and completions, on the embedded cluster. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import { parse } from "yaml";
+import { make } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions } from "../guard-stage.ts";
-import { openTerminal } from "../stage.ts";
+import { openTerminal, writeLease } from "../stage.ts";
 
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+const GATES = "rolloutgates.zonewise.dev";
 const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
 
 describe("zonewise", { timeout: 300_000 }, () => {
@@ -55,6 +57,23 @@ describe("zonewise", { timeout: 300_000 }, () => {
     assert.equal(store.get("pods", "default", "ingester-zone-a-0")?.metadata.deletionTimestamp, undefined);
     t.after(faults.inject({ verb: "create", resource: "pods", effect: { kind: "forbidden", user: "ann" } }));
     assert.equal((await run("explain pod/ingester-zone-a-0")).code, 0);
+  });
+
+  const GATE = { group: "nobody", soakSeconds: 60 };
+  const makeGate = (t: TestContext, spec: object): void => {
+    stage.emulator.store.create(GATES, make("RolloutGate", "gate", { spec }));
+    t.after(() => stage.emulator.store.remove(GATES, "default", "gate"));
+  };
+
+  it("explain of a budget or a gate is 4 while no tick records who waits", async (t) => {
+    makeGate(t, GATE);
+    writeLease(stage, { holder: "", tickedMs: 3_600_000, renewedMs: 3_600_000 });
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    for (const name of ["zpdb/ingester", "gate/gate"]) {
+      const { code, out } = await run(`explain ${name}`);
+      assert.equal(code, 4, out);
+      assert.match(out, /^warning {2}the reconciler has not run since /);
+    }
   });
 
   it("drain-order puts nodes with pods of several zones apart, and suggests nodes", async (t) => {
