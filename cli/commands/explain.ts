@@ -5,13 +5,24 @@
 import { absent, hasCode } from "../../infra/errors.ts";
 import { disruptionBudgets, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
 import { nodes, pods, type Resource, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
+import { isReadable, readGate } from "../../reconciler/gates/gate.ts";
 import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/status.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
-import { allow, type Blocker, denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
+import {
+  allow,
+  type Blocker,
+  deny,
+  denyUnguarded,
+  denyWithoutTick,
+  type Explanation,
+  STOPPED,
+} from "../decide/answer.ts";
+import { edit } from "../decide/doctor/check.ts";
 import {
   addAnswer,
   explainBypasses,
@@ -160,25 +171,65 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
     return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
-  rolloutgate: explainByGroups("RolloutGate", rolloutGates),
-  zoneawarepoddisruptionbudget: explainByGroups("ZoneAwarePodDisruptionBudget", disruptionBudgets),
+  rolloutgate: explainByGroups({
+    kind: "RolloutGate",
+    resource: rolloutGates,
+    editAs: "rolloutgate",
+    reason: "GateInvalid",
+    findProblem(object) {
+      const gate = readGate(object);
+      return gate && isReadable(gate) ? undefined : "its spec cannot be read";
+    },
+  }),
+  zoneawarepoddisruptionbudget: explainByGroups({
+    kind: BUDGET_KIND,
+    resource: disruptionBudgets,
+    editAs: "zpdb",
+    reason: "BudgetInvalid",
+    findProblem(object) {
+      const budget = parseBudget({ kind: BUDGET_KIND, ...object });
+      return "problem" in budget ? `every eviction of its pods is refused: ${budget.problem}` : undefined;
+    },
+  }),
 };
 
-/** Explains what explain itself names as the cause of a wait, by the groups that wait for it. */
-function explainByGroups(kind: string, resource: Resource<object>): Explain {
+/** A kind of objects that explain itself names as the cause of a wait. */
+interface Cause<T> {
+  readonly kind: string;
+  readonly resource: Resource<T>;
+  /** Its name in the command that corrects it. */
+  readonly editAs: string;
+  /** That of an object that cannot be read. */
+  readonly reason: "GateInvalid" | "BudgetInvalid";
+  readonly findProblem: (object: T) => string | undefined;
+}
+
+/** Explains a cause by what makes it unreadable, and by the groups that wait for it. */
+function explainByGroups<T extends object>({ kind, resource, editAs, reason, findProblem }: Cause<T>): Explain {
   return async (session, name, isGuess) => {
     const ref = { namespace: session.namespace, name };
     const object = await session.cluster.get(resource, ref).catch(isGuess ? absentOrForbidden : absent);
-    if (!object || object === FORBIDDEN) return object;
+    if (object === FORBIDDEN) return FORBIDDEN;
+    if (!object) return undefined;
     const isNamed = (one: Blocker): boolean => one.kind === kind && one.name === name;
     const groups = await gatherGroupStates(session, session.namespace);
     const waiting = groups.filter((state) => holdsOf(state).some(({ objects }) => objects.some(isNamed)));
     const explained = await Promise.all(waiting.map(async ({ group }) => await EXPLAIN.group(session, group, false)));
     const answers = explained.flatMap((found) => (found === FORBIDDEN ? [] : (found ?? [])));
-    if (answers.length > 0) return answers;
-    return [
-      { kind: kind.toLowerCase(), name, answers: [allow("hold back", "no group waits for it", "Holds nothing back")] },
-    ];
+    const message = findProblem(object);
+    if (message === undefined && answers.length > 0) return answers;
+    const own =
+      message === undefined
+        ? allow("wait", "no rollout group waits for it", "Groups")
+        : deny({
+            question: "valid",
+            reason,
+            rule: "its spec is valid",
+            message,
+            objects: [],
+            remedy: edit(ref, editAs),
+          });
+    return [{ kind: kind.toLowerCase(), name, answers: [own] }, ...answers];
   };
 }
 

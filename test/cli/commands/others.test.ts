@@ -60,10 +60,21 @@ describe("zonewise", { timeout: 300_000 }, () => {
   });
 
   const GATE = { group: "nobody", soakSeconds: 60 };
+  const REFUSED = /every eviction of its pods is refused: invalid value: max unavailable must be .* got -1\n/;
   const makeGate = (t: TestContext, spec: object): void => {
     stage.emulator.store.create(GATES, make("RolloutGate", "gate", { spec }));
     t.after(() => stage.emulator.store.remove(GATES, "default", "gate"));
   };
+
+  it("explain of a budget or a gate says who waits for it, and no more", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    makeGate(t, GATE);
+    for (const name of ["zpdb/ingester", "gate/gate"]) {
+      const { code, out } = await run(`explain ${name}`);
+      assert.equal(code, 0, out);
+      assert.match(out, /^\w+\/\w+\n {2}Groups: {2}no rollout group waits for it\n$/);
+    }
+  });
 
   it("explain of a budget or a gate is 4 while no tick records who waits", async (t) => {
     makeGate(t, GATE);
@@ -75,6 +86,24 @@ describe("zonewise", { timeout: 300_000 }, () => {
       assert.match(out, /^warning {2}the reconciler has not run since /);
     }
   });
+
+  for (const { name, reason, why, fix } of [
+    { name: "zpdb/invalid", reason: "BudgetInvalid", why: REFUSED, fix: "edit zpdb invalid" },
+    { name: "invalid", reason: "BudgetInvalid", why: REFUSED, fix: "edit zpdb invalid" },
+    { name: "gate/gate", reason: "GateInvalid", why: /its spec cannot be read\n/, fix: "edit rolloutgate gate" },
+  ])
+    it(`explain ${name} says what is wrong with one that cannot be read`, async (t) => {
+      const { run } = await openTerminal(t, stage);
+      writeBudget(stage, { maxUnavailable: -1, selector: { matchLabels: { app: "none" } } }, "invalid");
+      t.after(() => stage.emulator.store.remove(BUDGETS, "default", "invalid"));
+      makeGate(t, { group: "nobody", checks: [{ name: "a" }] });
+      const { code, out } = await run(`explain ${name}`);
+      assert.equal(code, 1, out);
+      assert.ok(out.includes(`\n  valid: no  ${reason}\n`), out);
+      assert.match(out, why);
+      assert.match(out, new RegExp(` fix\\n +kubectl -n default ${fix}\\n`));
+      assert.doesNotMatch(out, /no rollout group/);
+    });
 
   it("drain-order puts nodes with pods of several zones apart, and suggests nodes", async (t) => {
     const { run, json } = await openTerminal(t, stage);
