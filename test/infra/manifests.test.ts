@@ -79,3 +79,12 @@ describe("every CronJob", () => {
         jobTemplate: { spec: { ttlSecondsAfterFinished: 3600 } },
       }));
 });
+
+it("replacements name kinds in full: kubectl takes patterns there from 1.36 on alone, and otherwise replaces nothing", () => {
+  const selects = files
+    .filter((file) => file.endsWith("kustomization.yaml"))
+    .flatMap((file) => read(file).flatMap(({ replacements }) => collect(replacements, ({ select }) => select)));
+  assert.ok(selects.length > 10);
+  for (const { kind = "", name = "" } of selects as { kind?: string; name?: string }[])
+    assert.match(kind + name, /^[\w.-]*$/);
+});
