@@ -264,6 +264,8 @@ function tableOfPolicy(): string {
 interface Role {
   readonly kind?: string;
   readonly metadata?: { readonly name: string };
+  readonly roleRef?: { readonly kind: string; readonly name: string };
+  readonly subjects?: readonly { readonly name: string }[];
   readonly rules?: readonly {
     readonly apiGroups: readonly string[];
     readonly resources: readonly string[];
@@ -278,6 +280,10 @@ function tablesOfRights(): string {
   const roles = files.flatMap((file) =>
     parseAllDocuments(readPage(file)).map((one) => ({ file, ...((one.toJS() ?? {}) as Role) })),
   );
+  const boundTo = (kind: string, name: string | undefined): string => {
+    const bindings = roles.filter(({ roleRef }) => roleRef?.kind === kind && roleRef.name === name);
+    return [...new Set(bindings.flatMap(({ subjects = [] }) => subjects.map((one) => code(one.name))))].join(", ");
+  };
   return roles
     .flatMap(({ file, kind = "", metadata, rules = [] }) => {
       if (!/^(?:Cluster)?Role$/.test(kind) || rules.length === 0) return [];
@@ -287,7 +293,9 @@ function tablesOfRights(): string {
         resourceNames.map(code).join(", "),
         verbs.join(", "),
       ]);
-      const title = `## ${kind} ${metadata?.name}\n\n\`${file}\``;
+      const accounts = boundTo(kind, metadata?.name);
+      const holders = accounts === "" ? "" : `, for the ServiceAccount ${accounts}`;
+      const title = `## ${kind} ${metadata?.name}\n\n\`${file}\`${holders}`;
       return [`${title}\n\n${table(["API group", "resources", "only these names", "verbs"], rows)}`];
     })
     .join("\n\n");
