@@ -55,6 +55,9 @@ export interface WebhookSettings {
 interface NodeUpdateConfiguration {
   readonly enabled: boolean;
   readonly namespace: string;
+  /** `maxConcurrent` of the policy that is created if there is none; `cron` is its window. */
+  readonly maxConcurrent: string;
+  readonly cron: string | undefined;
   readonly ownNode: string | undefined;
 }
 
@@ -187,6 +190,8 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     nodeUpdates: {
       enabled: given.NODE_UPDATES,
       namespace: given.NODE_UPDATES_NAMESPACE,
+      maxConcurrent: given.MAX_CONCURRENT_UPDATE,
+      cron: given.SCHEDULER_CRON_EXPRESSION,
       ownNode: given.MY_NODE_NAME,
     },
     phasedSuccessWhen: given.PHASED_SUCCESS_WHEN,

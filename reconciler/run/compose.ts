@@ -122,10 +122,11 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     phased: createPhasedTick({ clock, log, mayDisrupt, successWhen }),
   };
   function nodeUpdateOptions(): NodeUpdateOptions {
-    const { namespace: shadows, ownNode } = configuration.nodeUpdates;
+    const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const intervalMs = configuration.reconcileIntervalMs;
+    const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
     const tools = { clock, log, metrics, checker };
-    const own = { secretsNamespace: namespace, ownNode, intervalMs };
+    const own = { secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
     return { ...tools, namespace: shadows, ...own };
   }
 

@@ -123,7 +123,7 @@ async function tickAndPause(
   session: Session,
 ): Promise<RunResult> {
   const { context, changes, recorder, steps } = session;
-  const { awaited } = held;
+  const { annotations, awaited } = held;
   awaited.addEventListener("abort", changes.wake, { once: true });
   let verdict = before;
   const since = context.clock.now();
@@ -137,7 +137,7 @@ async function tickAndPause(
     // After the first tick, whose calls they would delay where calls are limited.
     if (!isWatching) startSpecWatches({ ...input, since, signal: context.stop, wake: changes.wake });
     isWatching = true;
-    const changed = (await input.updateNodes?.(context, recorder)) === true;
+    const changed = (await input.updateNodes?.(context, { recorder, annotations })) === true;
     verdict = addTick(verdict, result);
     if (input.once || awaited.aborted) break;
     const atRest = isResting(input, result, isPending);

@@ -40,22 +40,26 @@ const update = createNodeUpdates({
   secretsNamespace: "zonewise",
   ownNode: undefined,
   intervalMs: 5000,
+  defaultSpec: {},
 });
 const context = {
   cluster,
   fence: { write: () => ({}) },
   stop: new AbortController().signal,
 };
-const recorder = { emitEvents: () => {}, flush: async () => {} };
+const tools = {
+  recorder: { emitEvents: () => {}, flush: async () => {} },
+  annotations: new Map<string, string>(),
+};
 
 async function once(): Promise<number> {
   const startedAt = performance.now();
-  await update(context, recorder);
+  await update(context, tools);
   return performance.now() - startedAt;
 }
 
 const firstMs = await once();
-while (await update(context, recorder));
+while (await update(context, tools));
 [calls, writes] = [0, 0];
 const times = [await once()];
 const perPass = { calls, writes };

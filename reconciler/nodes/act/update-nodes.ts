@@ -41,10 +41,18 @@ export interface NodeUpdateOptions {
   readonly checker: Checker;
   /** The namespace of the Secrets of checks: a policy has no namespace. */
   readonly secretsNamespace: string;
+  /** The spec of the policy `default`, which is made if there is none. */
+  readonly defaultSpec: object;
+}
+
+interface NodePassTools {
+  readonly recorder: Recorder;
+  /** Annotations of the Lease; written with its next renewal. */
+  readonly annotations: Map<string, string>;
 }
 
 /** Resolves with true if something was written, so that the next tick follows at once; never rejects. */
-export type UpdateNodes = (context: Omit<Context, "clock">, recorder: Recorder) => Promise<boolean>;
+export type UpdateNodes = (context: Omit<Context, "clock">, tools: NodePassTools) => Promise<boolean>;
 
 /** Passes in one tick: wiping one update and starting the next take two. */
 const MAX_PASSES = 4;
@@ -67,11 +75,11 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let wasWithout = false;
 
-  return async (context, recorder) => {
+  return async (context, tools) => {
     let acted = false;
     try {
       for (let pass = 1; pass <= MAX_PASSES && !context.stop.aborted; pass++) {
-        const wrote = await passOnce(context, recorder);
+        const wrote = await passOnce(context, tools);
         acted ||= wrote;
         if (!wrote) break;
       }
@@ -82,10 +90,15 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return acted;
   };
 
-  async function passOnce({ stop, ...actor }: Omit<Context, "clock">, recorder: Recorder): Promise<boolean> {
+  async function passOnce(
+    { stop, ...actor }: Omit<Context, "clock">,
+    { recorder, annotations }: NodePassTools,
+  ): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal: stop };
     const lists = await kinds.read(() => gatherNodes(namespace, actor, call));
     if (!lists) return false;
+    const seen = { annotations, found: lists.policies.length };
+    if (await makeDefault(seen, options.defaultSpec, actor)) return true;
     noteWithout(lists.policies.length === 0);
     using round = options.checker.begin(stop);
     const active = activeOf(lists);
@@ -212,4 +225,36 @@ function nodesOf(
     return also.length > 0 && !own.has(node.name) ? [[node.name, [policy.name, ...also].toSorted()] as const] : [];
   });
   return { nodes: found, contested: new Map(contested) };
+}
+
+/** On the reconciler's Lease, once a policy was seen. */
+const SEEN = "zonewise/node-update-policy-seen";
+
+interface PolicyMemory {
+  /** Annotations of the Lease; written with its next renewal. */
+  readonly annotations: Map<string, string>;
+  /** The number of policies. */
+  readonly found: number;
+}
+
+/**
+ * Makes the policy `default` from the original's variables if there has never been a policy; resolves with true if it
+ * did. It selects every managed node: it is not made again after a person has deleted it, nor while the only policy is
+ * replaced by another one. Rejects with the error of the API server.
+ */
+async function makeDefault(
+  { annotations, found }: PolicyMemory,
+  spec: object,
+  { cluster, fence }: Pick<Actor, "cluster" | "fence">,
+): Promise<boolean> {
+  if (found > 0 || annotations.has(SEEN)) {
+    annotations.set(SEEN, "true");
+    return false;
+  }
+  const body = { apiVersion: "zonewise.dev/v1", kind: POLICY_KIND, metadata: { name: "default" }, spec };
+  // Another installation may make it at the same time.
+  await cluster.create(nodeUpdatePolicies, { body }, fence.write()).catch((error: unknown) => {
+    if (!hasCode(error, "AlreadyExists")) throw error;
+  });
+  return true;
 }

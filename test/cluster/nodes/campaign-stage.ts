@@ -73,6 +73,7 @@ export async function openCampaign(t: TestContext, { nodes, spec, web = 0 }: Opt
   closing.push(() => Promise.all(played.map(({ stop }) => stop())));
   await admin.call("POST", POLICIES, buildPolicy(namespace, spec));
   closing.push(() => remove(admin, `${POLICIES}/${namespace}`));
+  // First of all: without any policy a reconciler makes the default one, which selects all nodes.
   closing.push(() => Promise.all(stage.reconcilers.map((one) => one.kill())));
   let most = 0;
   let shadows: readonly ShadowView[] = [];

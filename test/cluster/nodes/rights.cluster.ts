@@ -189,6 +189,7 @@ function openUpdates() {
     secretsNamespace: namespace,
     ownNode: undefined,
     intervalMs: 5000,
+    defaultSpec: {},
   });
   const context = {
     cluster,
@@ -196,7 +197,8 @@ function openUpdates() {
     stop: new AbortController().signal,
   };
   const recorder = createRecorder({ cluster, clock: systemClock, log, instance: "test" });
-  return { recorder, pass: () => update(context, recorder) };
+  const tools = { recorder, annotations: new Map<string, string>() };
+  return { recorder, pass: () => update(context, tools) };
 }
 
 /** Ready, as its kubelet says; conditions of others stay. */

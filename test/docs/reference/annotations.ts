@@ -186,6 +186,11 @@ export const ANNOTATION_TEXTS: Readonly<Record<string, readonly Row[]>> = {
     ["zonewise/successor", "annotation", "`zonewise-reconciler`: the run that waits for the Lease"],
     ["zonewise/totals", "annotation", "`zonewise-reconciler`: the reconciler's counters that belong to no group"],
     [
+      "zonewise/node-update-policy-seen",
+      "annotation",
+      "`zonewise-reconciler`: there was a NodeUpdatePolicy, so `default` is not made again",
+    ],
+    [
       "zonewise/downscale",
       "label",
       "`zonewise-downscale-…`: `pending` while an admitted downscale may not be stored yet",

@@ -36,6 +36,8 @@ describe("the configuration", () => {
       nodeUpdates: {
         enabled: false,
         namespace: "brupop-bottlerocket-aws",
+        maxConcurrent: "1",
+        cron: undefined,
         ownNode: undefined,
       },
       phasedSuccessWhen: "NoData",

@@ -128,6 +128,13 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: '!managed || name !== "" ||',
   },
   {
+    breaks: "the policy default is not made again",
+    file: "reconciler/nodes/act/update-nodes.ts",
+    tests: ["test/reconciler/nodes/act/policies.test.ts"],
+    find: "if (found > 0 || annotations.has(SEEN)) {",
+    replacement: "if (found > 0) {",
+  },
+  {
     breaks: "a node is rebooted only if its drain would succeed",
     ...PRECONDITIONS,
     find: "reading.rollout ?? reading.obstacle ??",

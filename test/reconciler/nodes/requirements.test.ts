@@ -110,7 +110,7 @@ describe("the original's cases", () => {
     it(`from ${from} it is ${ms} ms to ${cron}`, () =>
       assert.equal((next(cron, from, 1)[0] ?? 0) - Date.parse(from), ms));
 
-  it("maxConcurrent is read as no limit, or as a number", () => {
+  it("MAX_CONCURRENT_UPDATE is read as no limit, or as a number", () => {
     assert.equal(allowedActive(policy({ maxConcurrent: "unlimited" }).maxConcurrent, 3), Number.POSITIVE_INFINITY);
     assert.equal(allowedActive(policy({ maxConcurrent: "2" }).maxConcurrent, 3), 2);
   });

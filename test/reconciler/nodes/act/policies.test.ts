@@ -36,6 +36,7 @@ async function setUp(...options: Parameters<typeof setNodeStage>): Promise<NodeS
   return on;
 }
 
+const names = (on: NodeStage): string[] => on.emulator.store.list(POLICIES).map(({ metadata }) => metadata.name);
 const wanted = (on: NodeStage): string[] => NODES.map((node) => shadowOf(on, node)?.spec.state ?? "none");
 
 /** Ticks and lets the agents report, a minute a round. */
@@ -61,11 +62,46 @@ const isCordoned = (on: NodeStage): boolean =>
   (on.emulator.store.get("nodes", undefined, "node-1") as unknown as { spec?: { unschedulable?: boolean } }).spec
     ?.unschedulable === true;
 
-it("without a policy no node is updated, and one log line says so", async () => {
-  const on = await setUp();
-  await play(on, 3);
-  assert.deepEqual([on.emulator.store.list(POLICIES), wanted(on)], [[], ["Idle", "Idle", "Idle"]]);
-  assert.equal(on.logged.filter((line) => line.includes("no NodeUpdatePolicy")).length, 1);
+describe("the policy default", () => {
+  it("is made from the original's variables if there has never been a policy", async () => {
+    const on = await setUp({ defaultSpec: { maxConcurrent: "2", window: { cron: "* * 2-4 * * *" } } });
+    await on.tick();
+    const { spec } = on.emulator.store.get(POLICIES, undefined, "default") as unknown as {
+      spec: Record<string, unknown>;
+    };
+    assert.deepEqual([names(on), spec["maxConcurrent"]], [["default"], "2"]);
+  });
+
+  it("is not made again once it was deleted, whatever process looks: a person wants no updates", async () => {
+    const on = await setUp();
+    await on.tick();
+    removePolicy(on, "default");
+    on.restart();
+    await play(on, 3);
+    assert.deepEqual(names(on), []);
+    assert.equal(on.logged.filter((line) => line.includes("no NodeUpdatePolicy")).length, 1);
+  });
+
+  it("is not made while a person replaces the only policy by another: it would select every node", async () => {
+    const on = await setUp();
+    createPolicy(on, "pool", { nodeSelector: { pool: "node-1" } });
+    await play(on, 2);
+    removePolicy(on, "pool");
+    await play(on, 3);
+    assert.deepEqual(names(on), []);
+  });
+
+  it("may be made by two installations at the same time", async () => {
+    const on = await setUp();
+    const first = on.tick();
+    on.restart();
+    await Promise.all([first, on.tick()]);
+    assert.deepEqual(names(on), ["default"]);
+    assert.deepEqual(
+      on.logged.filter((line) => line.includes('"level":"warn"')),
+      [],
+    );
+  });
 });
 
 describe("a policy that is deleted while its nodes are updated", () => {

@@ -6,7 +6,7 @@ import { writeStatus } from "../../../../infra/kubernetes/write-status.ts";
 import { readIdentity } from "../../../../infra/kubernetes/identity.ts";
 import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";
 import {
-  changePolicy,
+  createPolicy,
   label,
   NAMESPACE,
   NODES,
@@ -22,7 +22,7 @@ const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 /** Three nodes with an update, and a policy. */
 async function setUp(t: TestContext, spec: object = {}): Promise<NodeStage> {
   const on = await setFleet(t);
-  changePolicy(on, "default", { enabled: false, ...spec });
+  createPolicy(on, "default", { enabled: false, ...spec });
   await on.tick();
   for (const node of NODES) stepAgent(on, node);
   return on;

@@ -83,9 +83,11 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
       intervalMs: 5000,
       checker: createChecker({ cluster, clock, prometheus }),
       secretsNamespace: "zonewise",
+      defaultSpec: { maxConcurrent: "1" },
       ...options,
     });
   let update = create();
+  const annotations = new Map<string, string>();
   const recorder = createRecorder({ cluster, clock, log, instance: "test" });
   return {
     ...stage,
@@ -98,7 +100,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     restart: () => void (update = create()),
     tick: async () => {
       const stop = new AbortController().signal;
-      const acted = await update({ cluster, fence: { write: () => ({}) }, stop }, recorder);
+      const acted = await update({ cluster, fence: { write: () => ({}) }, stop }, { recorder, annotations });
       await recorder.flush();
       return acted;
     },
@@ -176,11 +178,10 @@ export function stepAgent(stage: Stage, node: string): void {
 
 export const NODES = ["node-1", "node-2", "node-3"];
 
-/** Three nodes of one topology zone that are managed and Ready, and the policy `default`; all ends with the test. */
+/** Three nodes of one topology zone that are managed and Ready; all ends with the test. */
 export async function setFleet(t: TestContext, ...options: Parameters<typeof setNodeStage>): Promise<NodeStage> {
   const stage = await setNodeStage(...options);
   t.after(() => stage.close());
-  if (options[0]?.definitions !== false) createPolicy(stage, "default");
   for (const node of NODES) {
     label(stage, node);
     setNode(stage, node, {});

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
   changePolicy,
+  createPolicy,
   eventsOf,
   NODES,
   type NodeStage,
@@ -27,7 +28,7 @@ async function play(on: NodeStage, each: () => void = () => {}): Promise<void> {
 }
 
 describe("a campaign on the embedded cluster", () => {
-  it("creates shadows, and updates the nodes one after the other", async (t) => {
+  it("creates shadows and the default policy, and updates the nodes one after the other", async (t) => {
     const on = await setFleet(t);
     const most: number[] = [];
     await play(on, () => most.push(statesOf(on).filter((state) => state !== "Idle").length));
@@ -117,7 +118,7 @@ describe("a campaign on the embedded cluster", () => {
 
   it("obeys the policy at the next tick, and freezes until a person clears it", async (t) => {
     const on = await setFleet(t);
-    changePolicy(on, "default", { enabled: false });
+    createPolicy(on, "default", { enabled: false });
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
     await on.tick();
