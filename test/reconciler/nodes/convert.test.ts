@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import { answerConversion, convertShadow } from "../../../reconciler/nodes/convert.ts";
 
 const GROUP = "brupop.bottlerocket.aws";
@@ -77,6 +78,78 @@ describe("v2 to v1", () => {
       assert.equal(stateOf(converted), to);
       assert.deepEqual(converted["status"], v1Status(to));
     });
+});
+
+/** Objects as JSON.parse makes them. */
+const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }, options: { requiredKeys?: (keyof T)[] } = {}) =>
+  fc.record<T>(model, { ...options, noNullPrototype: true });
+const dictionary = (constraints = {}) =>
+  fc.dictionary(fc.string(), fc.string(), { noNullPrototype: true, ...constraints });
+
+describe("there and back", () => {
+  const state = {
+    v1: ["Idle", "StagedUpdate", "PerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate"],
+    v2: ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"],
+  };
+  const spec = (version: "v1" | "v2") =>
+    record({
+      state: fc.constantFrom(...state[version]),
+      state_transition_timestamp: fc.option(fc.string()),
+      version: fc.option(fc.string()),
+    });
+  const more = record(
+    {
+      labels: dictionary(),
+      annotations: dictionary({ minKeys: 1 }),
+    },
+    { requiredKeys: [] },
+  );
+  const v2 = record(
+    {
+      crash_count: fc.nat(),
+      state_transition_failure_timestamp: fc.option(fc.string()),
+      boot_id: fc.string(),
+      rebooting: record({ boot_id: fc.string(), at: fc.string() }),
+      drain: record({ remaining: fc.nat() }),
+    },
+    { requiredKeys: ["crash_count", "state_transition_failure_timestamp"] },
+  );
+
+  it("loses nothing of a v2 object", () =>
+    fc.assert(
+      fc.property(spec("v2"), fc.constantFrom(...state.v2), v2, more, (spec, current, rest, more) => {
+        const before = object("v2", spec, { ...v1Status(current), ...rest }, more);
+        assert.deepEqual(convertShadow(convertShadow(before, "v1"), "v2"), before);
+      }),
+    ));
+
+  it("loses nothing of a v1 object", () =>
+    fc.assert(
+      fc.property(spec("v1"), fc.constantFrom(...state.v1), more, (spec, current, more) => {
+        const before = object("v1", spec, v1Status(current), more);
+        assert.deepEqual(convertShadow(convertShadow(before, "v2"), "v1"), before);
+      }),
+    ));
+
+  it("holds the fields of a v2 status only while the state is unchanged", () => {
+    const v1 = convertShadow(
+      object("v2", { state: "Idle" }, v2Status("ErrorReset", { crash_count: 3, boot_id: "b" })),
+      "v1",
+    );
+    assert.deepEqual(convertShadow(v1, "v2")["status"], v2Status("ErrorReset", { crash_count: 3, boot_id: "b" }));
+    assert.deepEqual(convertShadow({ ...v1, status: v1Status("Idle") }, "v2")["status"], v2Status("Idle"));
+  });
+
+  it("takes no harm from a stash that somebody has edited", () => {
+    for (const text of ["{", "[]", "null", "7", '{"status":7}'])
+      assert.deepEqual(
+        convertShadow(
+          object("v1", { state: "Idle" }, v1Status("Idle"), { annotations: { "zonewise.dev/converted-from": text } }),
+          "v2",
+        )["status"],
+        v2Status("Idle"),
+      );
+  });
 });
 
 describe("a ConversionReview", () => {
