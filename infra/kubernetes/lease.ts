@@ -12,9 +12,9 @@
  * protect what it writes.
  */
 import { firstOfSignals, startStopwatch } from "../clock.ts";
-import type { Call, Cluster } from "./cluster.ts";
+import type { Call } from "./cluster.ts";
 import { hasCode, RolloutError } from "../errors.ts";
-import { changeLease, getLease, holdBy, type LeaseRef, writeLease } from "./lease-object.ts";
+import { changeLease, getLease, holdBy, writeLease } from "./lease-object.ts";
 import {
   createAnnouncer,
   type LeaseOptions,
@@ -94,11 +94,6 @@ async function awaitLease(
     await clock.sleep(freeInMs > 0 ? Math.min(pollMs, freeInMs) : pollMs, firstOfSignals(signal, changed.signal));
   }
   return undefined;
-}
-
-/** True if the Lease names a holder. Rejects with the cluster's error. */
-export async function isHeld(cluster: Cluster, lease: LeaseRef, call: Call): Promise<boolean> {
-  return Boolean((await getLease(cluster, lease, call))?.spec?.holderIdentity);
 }
 
 interface Taking {

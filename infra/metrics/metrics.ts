@@ -219,7 +219,7 @@ export interface BudgetMetrics {
   deciding<T>(decision: Promise<T>): Promise<T>;
   decided(verdict: { readonly reason: string; readonly status: number }): void;
   /** A budget was read. */
-  observed(result: "updated" | "invalid" | "ignored" | "deleted"): void;
+  observed(result: "updated" | "invalid" | "ignored"): void;
 }
 
 function createBudgetMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge">): BudgetMetrics {

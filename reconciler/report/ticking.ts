@@ -108,10 +108,10 @@ export const concerns = ({ served }: Pick<NoTick, "served">, namespace: string):
 
 /**
  * Milliseconds since the begin of the last finished tick, from which on the reconciler does not tick. A run that is lost
- * with its node has its successor within 150 s: the last tick at rest is up to 30 s old, a minute, 30 s by which a CronJob
- * may be late, the Lease's 30 s.
+ * with its node has its successor within 210 s: a tick at rest is up to 90 s old, a minute, 30 s by which a CronJob may be
+ * late, the Lease's 30 s.
  */
-const NO_TICK_MS = 180_000;
+const NO_TICK_MS = 240_000;
 /**
  * The same while a live process holds the Lease: its tick may take long. The alert ZonewiseTickMissing has the same
  * value.

@@ -56,20 +56,16 @@ const PAUSE_MS = 1000;
 const RETRY_MS = 5000;
 const CALL_MS = 5000;
 
-/** The resourceVersions from which to watch, and of the Secret if it was read. */
-interface Injected {
-  readonly versions: ReadonlyMap<string, string>;
-  readonly secretVersion?: string | undefined;
-}
-const NOTHING: Injected = { versions: new Map() };
+type Versions = ReadonlyMap<string, string>;
+const NOTHING: Versions = new Map();
 
 export function createCaInjection(input: CaInjectionInput): CaInjection {
   const { cluster, clock, log, metrics, namespace, secretName, inject, issuer } = input;
   const logged = new Set<string>();
   let injectedAt = -Infinity;
 
-  /** Undefined if it failed and should be retried soon. */
-  async function injectOnce(signal: AbortSignal): Promise<Injected | undefined> {
+  /** Resolves with the resourceVersions to watch from; undefined if it failed and should be retried soon. */
+  async function injectOnce(signal: AbortSignal): Promise<Versions | undefined> {
     injectedAt = clock.monotonic();
     const call = { signal, deadlineMs: CALL_MS };
     try {
@@ -84,7 +80,7 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
       metrics.failurePolicies(failurePolicies(result.listed));
       metrics.certificateExpiry(namespace, result.expiresAt);
       logInjection(log, result);
-      return { versions: result.resourceVersions, secretVersion: result.secretVersion };
+      return result.resourceVersions;
     } catch (error) {
       if (hasCode(error, "Cancelled")) return undefined;
       if (hasCode(error, "Forbidden")) {
@@ -150,15 +146,14 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
     async follow(signal) {
       const changes = startChangeWatch({ cluster, clock, signal, target, pauseMs: RETRY_MS, onEnd });
       while (!signal.aborted) {
-        const injected = await injectOnce(signal);
-        const { versions, secretVersion } = injected ?? NOTHING;
-        // It is not read where no configuration needs it.
-        const version = secretVersion ?? (inject ? await readSecretVersion(signal) : undefined);
-        changes.watchFrom(versions);
+        // Read before the injection: a Secret that changes meanwhile is another one.
+        const injected = inject ? await readSecretVersion(signal) : undefined;
+        const versions = await injectOnce(signal);
+        changes.watchFrom(versions ?? NOTHING);
         await clock.sleep(PAUSE_MS, signal);
-        let isChanged = await changes.wait((injected ? INTERVAL_MS : RETRY_MS) - PAUSE_MS);
-        const isWatched = (): boolean => versions.size > 0 && changes.isWatching();
-        while (!isChanged && isWatched() && (await isInjected(version, signal)))
+        let isChanged = await changes.wait((versions ? INTERVAL_MS : RETRY_MS) - PAUSE_MS);
+        const isWatched = (): boolean => versions !== undefined && versions.size > 0 && changes.isWatching();
+        while (!isChanged && isWatched() && (await isInjected(injected, signal)))
           isChanged = await changes.wait(INTERVAL_MS);
       }
 

@@ -4,19 +4,23 @@
  *
  *   wait for the Lease -> tick -> acted, or something changed: next tick at once; otherwise after the interval -> ... -> release -> exit code
  *     ^                                                                                                             |
- *     +-- it is free after all, as the next run died <-- look once, 2 s later <-- the next run waits: handed over --+
+ *     +-- it is free after all, as the next run died <-- stand by for a while <-- the next run waits: handed over --+
  */
-import { firstOfSignals } from "../../infra/clock.ts";
+import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { hasCode, isRetryable } from "../../infra/errors.ts";
-import { acquireLease, isHeld } from "../../infra/kubernetes/lease.ts";
+import { acquireLease } from "../../infra/kubernetes/lease.ts";
 import type { GroupMemory } from "../report/log-lines.ts";
 import { type RunInput, type RunResult, tickWhileLeader } from "./session.ts";
 
 /** Milliseconds between a lost Lease and the next attempt. */
 const PAUSE_MS = 1000;
 
-/** After a handover: the time that the next run has to take the Lease. */
+/**
+ * After a handover: the time that the next run has to take the Lease, and then the time in which it may prove to be
+ * free again.
+ */
 const HANDOVER_MS = 2000;
+const STANDBY_MS = 1000;
 
 /** Runs until another run has taken over, `stop` fires or the time budget is spent; never rejects. */
 export async function run(given: RunInput): Promise<RunResult> {
@@ -79,10 +83,9 @@ interface SessionInput {
 /** Ticks under one Lease, if it could be taken in time. Rejects if the holder of the Lease cannot be read. */
 async function serveSession(input: RunInput, { stop, before, previous }: SessionInput): Promise<SessionResult> {
   const { cluster, clock, log } = input;
-  const isTaken = previous === "handedOver" && (await hasNextRun(input, stop));
+  const signal = previous === "handedOver" ? await standBy(clock, stop) : stop;
   // A run that has had the Lease does not ask for it again: two such runs would hand it to and fro.
-  const options = { ...input.lease, announces: previous === undefined };
-  const held = isTaken ? undefined : await acquireLease({ cluster, clock }, options, stop);
+  const held = await acquireLease({ cluster, clock }, { ...input.lease, announces: previous === undefined }, signal);
   if (!held) {
     log.info("another process holds the lease", { lease: input.lease.name });
     return { result: before, end: "notTaken" };
@@ -91,8 +94,10 @@ async function serveSession(input: RunInput, { stop, before, previous }: Session
   return { result, end: held.lost.aborted ? "lost" : held.awaited.aborted ? "handedOver" : "stopped" };
 }
 
-/** Leaves the Lease to the next run for a while; true if it has taken it. */
-async function hasNextRun({ cluster, clock, lease }: RunInput, stop: AbortSignal): Promise<boolean> {
+/** Leaves the Lease to the next run. Resolves with a signal that fires when that run may be trusted to have it. */
+async function standBy(clock: Clock, stop: AbortSignal): Promise<AbortSignal> {
   await clock.sleep(HANDOVER_MS, stop);
-  return stop.aborted || (await isHeld(cluster, lease, { signal: stop }));
+  const over = new AbortController();
+  void clock.sleep(STANDBY_MS, stop).then(() => over.abort());
+  return firstOfSignals(stop, over.signal);
 }

@@ -251,11 +251,13 @@ async function endSteps({ steps, totals }: Session): Promise<readonly StepResult
 
 /** Events and statuses are optional: they do not hold up the end. Statuses are written under the Lease. */
 async function flush({ clock }: RunInput, session: Session, held: AcquiredLease): Promise<void> {
-  const { recorder, statuses, underWay } = session;
+  const { recorder, statuses, totals, underWay } = session;
   const flushing = new AbortController();
   const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
     Promise.race([work, clock.sleep(ms, flushing.signal)]);
-  const released = within(STATUS_MS, Promise.all([statuses.flush(), underWay])).then(held.release);
+  const ended = within(STATUS_MS, Promise.all([statuses.flush(), underWay]));
+  // What was counted beside the last tick, as of budgets and certificates, goes onto the Lease with its release.
+  const released = ended.then(() => totals.record(undefined)).then(held.release);
   await Promise.all([within(FLUSH_MS, recorder.flush()), released]).finally(() => flushing.abort());
 }
 

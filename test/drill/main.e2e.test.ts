@@ -50,8 +50,8 @@ it("where nobody reads any more, a promise that did not hold is no success", { t
 });
 
 for (const [name, flags, says] of [
-  ["a time that is none", ["--timeout", "soon"], /no duration/],
-  ["a time without end", ["--timeout", "24h"], /no duration up to 30m/],
+  ["a time that is none", ["--timeout", "soon"], /not a duration/],
+  ["a time without end", ["--timeout", "24h"], /not a duration up to 30m/],
   ["a selector that is none", ["--node-selector", "disk"], /not label=value/],
   ["a flag that there is not", ["--kill"], /--kill/],
 ] as const)

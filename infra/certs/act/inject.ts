@@ -110,8 +110,6 @@ export function logInjection(log: Log, { patched, failed, superseded }: Injectio
 interface CaInjectionResult extends Injection, Configurations {
   /** The expiry of the certificate in the Secret; undefined if there is none or it was not read. */
   readonly expiresAt: Date | undefined;
-  /** The resourceVersion of that Secret. */
-  readonly secretVersion?: string | undefined;
 }
 
 /**
@@ -133,24 +131,16 @@ export async function injectCaBundles(
     const injection = await injectBundle(cluster, { namespace, listed, caPem: secret.caPem }, call);
     patched.push(...injection.patched);
     if (injection.superseded.length === 0 || round === ROUNDS)
-      return {
-        ...injection,
-        expiresAt: secret.expiresAt,
-        secretVersion: secret.version,
-        listed,
-        resourceVersions,
-        patched,
-      };
+      return { ...injection, expiresAt: secret.expiresAt, listed, resourceVersions, patched };
   }
 }
 
 async function readSecret(cluster: Cluster, secret: Ref, call?: Call) {
-  const found = await cluster.get(secrets, secret, call).catch(absent);
-  const data = found?.data ?? {};
+  const data = (await cluster.get(secrets, secret, call).catch(absent))?.data ?? {};
   const [caPem = "", certPem = ""] = ["ca", "cert"].map((key) => Buffer.from(data[key] ?? "", "base64").toString());
   if (caPem === "") return undefined;
   readCertificates(caPem);
-  return { caPem, expiresAt: expiryOf(certPem), version: found?.metadata?.resourceVersion };
+  return { caPem, expiresAt: expiryOf(certPem) };
 }
 
 // The certificate job reports an unreadable certificate; the CA is injected nevertheless.

@@ -292,7 +292,7 @@ export const METRICS = {
     name: "rollout_operator_zpdb_configurations_observed_total",
     type: "counter",
     help: "Disruption budgets that were read.",
-    kept: "shared",
+    kept: "alone",
     labels: ["result"],
   },
   budgetProtecting: {

@@ -106,7 +106,7 @@ async function listOf(
 
 /**
  * Orders the budgets anew every 30 s: if the time is too short for all, each gets its share of the rounds. The order
- * depends on the wall clock, as a process lives for two rounds.
+ * depends on the wall clock, as a process lives for one round or two.
  */
 function inTurn(budgets: readonly ListedBudget[], now: number): readonly ListedBudget[] {
   const round = Math.floor(now / EVERY_MS);

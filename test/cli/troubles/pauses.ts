@@ -32,7 +32,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
   {
     trouble: "a suspended CronJob",
     make: (at) => setSpec(at, CRON_JOBS, CRON_JOB, ["suspend"], true),
-    seenAfter: 210,
+    seenAfter: 270,
     says: {
       status: /^warning {2}the reconciler has not run since .*is suspended/,
       explain: /^warning {2}the reconciler has not run since .*is suspended/,
@@ -54,7 +54,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
         },
       });
     },
-    seenAfter: 210,
+    seenAfter: 270,
     says: {
       status:
         /the reconciler has not run since .*Job zonewise-reconciler-1 has failed: exit code 2, RECONCILE_INTERVAL is not a duration/,
@@ -171,7 +171,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
   {
     trouble: "a removed reconciler, whose RolloutGroup still says Ready",
     make: (at) => remove(at, CRON_JOBS, CRON_JOB),
-    seenAfter: 210,
+    seenAfter: 270,
     says: {
       status: /Ready \(old\)/,
       doctor: /there is no CronJob default\/zonewise-reconciler/,

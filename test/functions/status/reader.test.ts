@@ -136,7 +136,7 @@ describe("the status page", { timeout: 300_000 }, () => {
   it("says that the reconciler does not tick, and why", async (t) => {
     const { stage, store, clock, read } = await setReader(t, ...both);
     const clockOfLease = { emulator: stage.emulator, clock: { now: () => NOW } };
-    writeLease(clockOfLease, { holder: "", tickedMs: 190_000, renewedMs: 190_000 });
+    writeLease(clockOfLease, { holder: "", tickedMs: 250_000, renewedMs: 250_000 });
     add(store, "CronJob", "zonewise-reconciler", {
       spec: { suspend: true },
       status: { lastScheduleTime: "2026-11-22T02:00:00Z" },
@@ -145,7 +145,7 @@ describe("the status page", { timeout: 300_000 }, () => {
     assert.ok(reconciler !== UNREAD);
     assert.equal(
       reconciler.noTick?.message,
-      "the reconciler has not run since 2026-11-22T02:56:50Z (3m10s ago): CronJob default/zonewise-reconciler is suspended",
+      "the reconciler has not run since 2026-11-22T02:55:50Z (4m10s ago): CronJob default/zonewise-reconciler is suspended",
     );
     writeLease(clockOfLease, { tickedMs: 5000 });
     clock.at = 2000;

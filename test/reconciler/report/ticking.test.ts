@@ -50,9 +50,9 @@ describe("the reconciler ticks", () => {
   const CASES: readonly (readonly [string, Partial<TickingFacts>])[] = [
     ["if the last tick is recent", {}],
     ["if a tick takes long, while its process renews the Lease", { lease: held(300) }],
-    ["if nobody holds the Lease for a moment", { lease: held(180, false) }],
+    ["if nobody holds the Lease for a moment", { lease: held(240, false) }],
     ["if the CronJob is suspended and a run by hand ticks", { cronJob: suspendedLongAgo }],
-    ["if the CronJob is suspended and events let it tick", { lease: held(180, false), cronJob: suspendedLongAgo }],
+    ["if the CronJob is suspended and events let it tick", { lease: held(240, false), cronJob: suspendedLongAgo }],
     ["without a CronJob, if events let it tick", { cronJob: undefined, lease: held(60, false) }],
   ];
   for (const [what, traits] of CASES) it(what, () => assert.equal(judgeTicking(factsOf(traits)), undefined));
@@ -62,8 +62,8 @@ describe("the reconciler does not tick", () => {
   const CASES: readonly (readonly [string, Partial<TickingFacts>, RegExp])[] = [
     [
       "Suspended",
-      { lease: held(181, false), cronJob: suspended },
-      /^the reconciler has not run since 2026-01-01T11:56:59.000Z \(3m1s ago\): CronJob cache\/zonewise-reconciler is suspended$/,
+      { lease: held(241, false), cronJob: suspended },
+      /^the reconciler has not run since 2026-01-01T11:55:59.000Z \(4m1s ago\): CronJob cache\/zonewise-reconciler is suspended$/,
     ],
     [
       "Suspended",
@@ -97,7 +97,7 @@ describe("the reconciler does not tick", () => {
     [
       "PodNotStarting",
       {
-        lease: held(181, false),
+        lease: held(241, false),
         jobs: [job("r-2", "active", 20)],
         pods: [pod("r-2", { waiting: "ImagePullBackOff: no such image" })],
       },
@@ -106,7 +106,7 @@ describe("the reconciler does not tick", () => {
     [
       "JobFailing",
       {
-        lease: held(181, false),
+        lease: held(241, false),
         jobs: [job("r-1", "succeeded", 90), job("r-2", "failed", 20)],
         pods: [pod("r-2", { failure: "exit code 2, LOG_LEVEL is wrong" })],
       },
@@ -114,23 +114,23 @@ describe("the reconciler does not tick", () => {
     ],
     [
       "JobFailing",
-      { lease: held(181, false), jobs: [job("r-2", "failed", 20)] },
+      { lease: held(241, false), jobs: [job("r-2", "failed", 20)] },
       /Job r-2 has failed: BackoffLimitExceeded: /,
     ],
-    ["NoPod", { lease: held(181, false), jobs: [job("r-2", "active", 61)] }, /Job r-2 has no pod: /],
+    ["NoPod", { lease: held(241, false), jobs: [job("r-2", "active", 61)] }, /Job r-2 has no pod: /],
     [
       "NoJob",
-      { lease: held(181, false), cronJob: { ...cronJob, lastJobAt: ago(181) } },
-      /has created no Job since 2026-01-01T11:56:59.*: kube-controller-manager may not be running\. If it was resumed just now, the next run starts within a minute$/,
+      { lease: held(241, false), cronJob: { ...cronJob, lastJobAt: ago(241) } },
+      /has created no Job since 2026-01-01T11:55:59.*: kube-controller-manager may not be running\. If it was resumed just now, the next run starts within a minute$/,
     ],
     [
       "NotExplained",
-      { lease: held(181, false), jobs: [job("r-1", "succeeded", 90)] },
+      { lease: held(241, false), jobs: [job("r-1", "succeeded", 90)] },
       /the Lease and the Jobs show no reason$/,
     ],
     [
       "NotExplained",
-      { lease: held(181, false), cronJob: undefined, unread: ["CronJob cache/zonewise-reconciler may not be read"] },
+      { lease: held(241, false), cronJob: undefined, unread: ["CronJob cache/zonewise-reconciler may not be read"] },
       /the cause is unknown: CronJob cache\/zonewise-reconciler may not be read$/,
     ],
     [
@@ -150,8 +150,8 @@ describe("the reconciler does not tick", () => {
     ],
     [
       "NotYet",
-      { lease: undefined, cronJob: { ...cronJob, createdAt: ago(180) } },
-      /^the reconciler has not run yet: CronJob cache\/zonewise-reconciler was created 3m ago$/,
+      { lease: undefined, cronJob: { ...cronJob, createdAt: ago(240) } },
+      /^the reconciler has not run yet: CronJob cache\/zonewise-reconciler was created 4m ago$/,
     ],
     [
       "NotYet",
@@ -165,12 +165,12 @@ describe("the reconciler does not tick", () => {
     ],
     [
       "NotYet",
-      { lease: { ...held(undefined), heldSince: ago(180) } },
-      /^the reconciler has not run yet: zonewise-reconciler-1-abcde_1 took the Lease 3m ago$/,
+      { lease: { ...held(undefined), heldSince: ago(240) } },
+      /^the reconciler has not run yet: zonewise-reconciler-1-abcde_1 took the Lease 4m ago$/,
     ],
     [
       "LeaseHeld",
-      { lease: { ...held(undefined), heldSince: ago(181) } },
+      { lease: { ...held(undefined), heldSince: ago(241) } },
       /^no run of the reconciler is recorded: Lease /,
     ],
     [
@@ -182,7 +182,7 @@ describe("the reconciler does not tick", () => {
       },
       /Job r-1 has failed/,
     ],
-    ["NotExplained", { lease: undefined, cronJob: { ...cronJob, createdAt: ago(181) } }, /show no reason$/],
+    ["NotExplained", { lease: undefined, cronJob: { ...cronJob, createdAt: ago(241) } }, /show no reason$/],
   ];
   it("puts no text of a Lease into a command that is no pod's name", () => {
     const facts = { lease: held(301, true, "$(reboot)_1"), jobs: [job("r-2", "failed", 20)] };
