@@ -97,7 +97,7 @@ scenario("a viewer sees the rollout that an operator pauses, resumes and waits f
   const explained = await viewer("explain", "group/cache");
   assert.equal(explained.code, 1, explained.text);
   assert.match(explained.text, /ZonePaused/);
-  assert.match((await operator("explain", "pod/zone-a-0")).text, /Can be evicted: /);
+  assert.match((await operator("explain", "pod/zone-a-0")).text, /not judged {2}NoBudget/);
   const rights = await operator("doctor");
   assert.doesNotMatch(rights.text, /\(rbac\)/);
   // Events are written beside the ticks.

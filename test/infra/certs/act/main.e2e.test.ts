@@ -69,19 +69,6 @@ describe("the certificate job's process", () => {
     assert.match(output, /^ts=\S+ level=error msg="bad configuration: SERVER_TLS_ENABLED is not known;/);
   });
 
-  it("warns of a variable whose name is similar to a known one", async () => {
-    const { code, output } = await run({
-      KUBERNETES_NAMESPACE: "default",
-      SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
-      LOG_LEVL: "error",
-    });
-    assert.equal(code, 0);
-    assert.match(
-      output,
-      /"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/,
-    );
-  });
-
   it("does nothing, and calls nothing, if another component provides the certificate", async () => {
     const { code, output } = await run({
       KUBERNETES_NAMESPACE: "default",
