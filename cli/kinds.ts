@@ -1,4 +1,5 @@
 /** Kinds of objects that users name: `pod/NAME`, `sts/NAME`. */
+import { usageError } from "./exit.ts";
 import type { Completes } from "./session.ts";
 
 /** Kinds by their own names, with the names that complete each. */
@@ -22,4 +23,17 @@ export function findKind(text: string): Kind | undefined {
   const [name = ""] = text.toLowerCase().split(".");
   const all = Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][];
   return all.find(([kind, { aliases }]) => kind === name || (aliases as readonly string[]).includes(name))?.[0];
+}
+
+/** `pod/NAME`; or a name alone, of an object of any kind. Throws a usage error for anything else. */
+export function readObject(object: string): { readonly kinds: readonly Kind[]; readonly name: string } {
+  const [first = "", second, more] = object.split("/");
+  const all = Object.keys(KINDS) as Kind[];
+  const kind = second === undefined ? undefined : findKind(first);
+  const name = second ?? first;
+  if (second !== undefined && !kind)
+    throw usageError(`unknown kind ${JSON.stringify(first)}`, `use one of ${all.join(", ")}`);
+  if (name === "" || more !== undefined)
+    throw usageError(`${JSON.stringify(object)} names no object`, "use pod/NAME, or a name alone");
+  return { kinds: kind ? [kind] : all, name };
 }

@@ -35,14 +35,14 @@ import {
 } from "../decide/explain-group.ts";
 import { explainDrain, explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
-import { holdsOf, withOrphans } from "../decide/group-state.ts";
+import { holdsOf, lostGroup, withOrphans } from "../decide/group-state.ts";
 import { denyUnbudgeted, findUnbudgeted } from "../decide/unbudgeted.ts";
 import { EXIT, usageError } from "../exit.ts";
-import { findKind, KINDS, type Kind } from "../kinds.ts";
+import { KINDS, type Kind, readObject } from "../kinds.ts";
 import { askEviction } from "../gather/guard.ts";
-import { findGroup, gatherGroupStates } from "../gather/groups.ts";
+import { findGroup, gatherAllGroups, gatherGroupStates } from "../gather/groups.ts";
 import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
-import { findOrphanedZone } from "../gather/orphans.ts";
+import { findOrphanedZone, gatherOrphans } from "../gather/orphans.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
 import { createPodBudgets, createPodWorlds, type PodBudgets } from "../gather/pod-world.ts";
@@ -266,12 +266,28 @@ async function explainInGroup(session: Session, object: StatefulSet): Promise<re
   return withImages([...answers, ...refusals, ...explainBypasses([zone], world)], world);
 }
 
+/** What only pods tell of, as their StatefulSet is gone. */
+async function explainLeft(session: Session, kinds: readonly Kind[], name: string): Promise<Explained | undefined> {
+  const orphaned = kinds.includes("statefulset") ? await explainOrphanedZone(session, name) : undefined;
+  return orphaned ?? (kinds.includes("group") ? await explainLostGroup(session, name) : undefined);
+}
+
 /** A StatefulSet that is gone, or has none of the pods that it has made. */
 async function explainOrphanedZone(session: Session, name: string): Promise<Explained | undefined> {
   const found = await findOrphanedZone(name, session).catch(absentOrForbidden);
   if (!found || found === FORBIDDEN) return undefined;
   const scene = { namespace: session.namespace, group: found.group, zones: [], budgets: [] };
   return { kind: "statefulset", name, answers: [explainOrphans(found.orphan, scene, session.clock.now())] };
+}
+
+/** A group that has pods, and no StatefulSet any more. */
+async function explainLostGroup(session: Session, name: string): Promise<Explained | undefined> {
+  const all = await gatherAllGroups(session, session.namespace);
+  const lost = all.filter(({ group, zones }) => zones.length === 0 && [group, nameOfGroup(group)].includes(name));
+  const [found] = await gatherOrphans(lost, session);
+  const now = session.clock.now();
+  const state = found && lostGroup(found, found.orphans, now);
+  return state && { kind: "group", name, answers: explainGroup(state, await gatherScene(state, session)) };
 }
 
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {
@@ -321,22 +337,10 @@ async function explainObject(session: Session, object: string): Promise<readonly
     if (explained === FORBIDDEN) forbidden.push(kind);
     else if (explained) return explained;
   }
-  const orphaned = kinds.includes("statefulset") ? await explainOrphanedZone(session, name) : undefined;
-  if (orphaned) return [orphaned];
+  const left = await explainLeft(session, kinds, name);
+  if (left) return [left];
   const unread = forbidden.map((kind) => `; ${KINDS[kind].completes} may not be read`).join("");
   const what = isGuess ? "nothing named" : `no ${only}`;
   const message = `${what} ${JSON.stringify(name)} found in namespace ${session.namespace}${unread}`;
   throw await missing(session, { what: only && !isGuess ? KINDS[only].completes : "objects", name, message });
-}
-
-function readObject(object: string): { readonly kinds: readonly Kind[]; readonly name: string } {
-  const [first = "", second, more] = object.split("/");
-  const all = Object.keys(KINDS) as Kind[];
-  const kind = second === undefined ? undefined : findKind(first);
-  const name = second ?? first;
-  if (second !== undefined && !kind)
-    throw usageError(`unknown kind ${JSON.stringify(first)}`, `use one of ${all.join(", ")}`);
-  if (name === "" || more !== undefined)
-    throw usageError(`${JSON.stringify(object)} names no object`, "use pod/NAME, or a name alone");
-  return { kinds: kind ? [kind] : all, name };
 }

@@ -87,7 +87,8 @@ async function lookForOrphans(session: Session, input: Input, recorded: Overview
   const isDone = (state: GroupState): boolean => viewOf(state).isReady;
   const lost = input.args.length === 0 ? await gatherLostGroups(session, session.namespace, groups) : [];
   const isQuiet = isWaiting ? judgeAll(recorded) !== "done" : !groups.some(isDone);
-  if (isQuiet && lost.length === 0) return groups;
+  const isLost = lost.length > 0 || groups.some(({ zones }) => zones.length === 0);
+  if (isQuiet && !isLost) return groups;
   const read = await gatherOrphans([...groups, ...lost], session).catch((error: unknown) => {
     if (!hasCode(error, "Forbidden")) throw error;
     return undefined;

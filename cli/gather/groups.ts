@@ -49,6 +49,12 @@ export async function gatherLostGroups(
   return [...lost.values()].map((one) => ({ ...one, zones: [], status: undefined, generation: 0 }));
 }
 
+/** All groups, those that only pods name as well. Throws as `gatherGroupStates` does. */
+export async function gatherAllGroups(source: Source, namespace: string): Promise<readonly GroupState[]> {
+  const living = await gatherGroupStates(source, namespace);
+  return [...living, ...(await gatherLostGroups(source, namespace, living))];
+}
+
 type NamedGroup = Pick<GroupState, "namespace" | "group">;
 
 /** Names that a selector leaves out: more would make its URL too long. */
@@ -74,12 +80,12 @@ async function listGroupsOfPods(
 }
 
 /**
- * One group by the value of its label. Throws a `CliError` that suggests names if there is none, and one without the
- * definition of RolloutGroups.
+ * One group by the value of its label, without zones if only pods name it. Throws a `CliError` that suggests names if
+ * there is none, and one without the definition of RolloutGroups.
  */
 export async function findGroup(source: Session, namespace: string, group: string): Promise<GroupState> {
   const zones = await gatherByName(source, namespace, group);
-  if (zones.length === 0) return await findByName(source, await gatherGroupStates(source, namespace), group);
+  if (zones.length === 0) return await findByName(source, await gatherAllGroups(source, namespace), group);
   const recorded = await listRecorded(source, namespace, selectName(group));
   return { namespace, group, zones, ...describe(recorded.get(keyOf(namespace, group))) };
 }

@@ -177,7 +177,9 @@ export function cureOrphans(context: RuleContext): string {
     );
   }
   if (context.message.includes(NAMED)) return curePods({ ...context, objects: context.objects.slice(1) });
-  const names = [...new Set(named("Pod")(context).map(ownerNameOf))].join(" ");
+  const owners = named("Pod")(context).map(ownerNameOf);
+  // Of a group without any StatefulSet the hold names no pods.
+  const names = [...new Set(owners.length > 0 ? owners : named("StatefulSet")(context))].join(" ");
   const relabel = kubectl(context, `label --overwrite statefulset ${names} ${LABELS.rolloutGroup}=${context.group}`);
   if (context.message.includes(OUTSIDE)) return how("take it back into the group", relabel);
   const list = kubectl(context, `get pods -l ${LABELS.rolloutGroup}=${context.group}`);

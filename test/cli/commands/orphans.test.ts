@@ -128,7 +128,7 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
     assert.match((await run("explain ingester-zone-x")).err, /nothing named "ingester-zone-x" found/);
   });
 
-  it("is shown by status and doctor if no zone of the group has a StatefulSet left, until its pods are gone", async (t) => {
+  it("is shown by status, explain and doctor if no zone of the group has a StatefulSet left, until its pods are gone", async (t) => {
     const { stage, run } = await open(t);
     await removeWithoutPods(stage, "ingester-zone-a", "ingester-zone-c");
     // As the reconciler's next tick does.
@@ -138,11 +138,21 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
       assert.match(out, /ingester +Blocked .*ZoneOrphaned/m);
       assert.equal(code, 1);
     }
+    for (const line of ["explain ingester", "explain group/ingester", "status ingester", "status ingester --watch"]) {
+      const { code, out } = await run(line);
+      assert.match(out, line.endsWith("--watch") ? /^ingester Blocked: / : /ZoneOrphaned/, line);
+      assert.match(out, /no StatefulSet has its label, and pods of it are left: 3 pods of ingester-zone-a, /, line);
+      assert.equal(code, 1, line);
+    }
+    const created = /fix +create StatefulSet ingester-zone-a ingester-zone-b ingester-zone-c again as it was; /;
+    assert.match((await run("explain ingester")).out, created);
     assert.match((await run("doctor")).out, /statefulset\/ingester-zone-a: .*\(zone-orphaned\)/);
     for (const { metadata } of stage.emulator.store.list("pods", "default"))
       stage.emulator.store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
     await stage.time.advance(1000);
     assert.doesNotMatch((await run("status")).out, /ingester/);
+    assert.match((await run("status ingester")).err, /no rollout group "ingester" in namespace default/);
+    assert.match((await run("explain ingester")).err, /nothing named "ingester" found/);
   });
 
   it("ends a status that waits", async (t) => {

@@ -34,6 +34,24 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
         "...(await gatherLostGroups(session, session.namespace, living))]",
         "...(await gatherLostGroups(session, session.namespace, living)).slice(99)]",
       ],
+      [
+        "status of one group finds it by its pods if no StatefulSet is left",
+        "cli/gather/groups.ts",
+        "[...living, ...(await gatherLostGroups(source, namespace, living))]",
+        "living",
+      ],
+      [
+        "explain finds a group by its pods if no StatefulSet is left",
+        "cli/commands/explain.ts",
+        'kinds.includes("group") ? await explainLostGroup(session, name) : undefined',
+        "undefined",
+      ],
+      [
+        "the cure of a group without any StatefulSet names those that are to be created again",
+        "reconciler/remedies/cures.ts",
+        'owners.length > 0 ? owners : named("StatefulSet")(context)',
+        "owners",
+      ],
     ] as const
   ).map(([breaks, file, find, replacement]): Mutation => ({
     breaks,
