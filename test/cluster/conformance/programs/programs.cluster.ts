@@ -7,6 +7,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { visitEach } from "../../../../infra/slots.ts";
 import { readKubeconfig } from "../recording.ts";
 import { describe } from "../compare.ts";
@@ -22,7 +23,9 @@ const [first = 1, last = first] = env("PROGRAMS", "1-45").split("-").map(Number)
 const STEPS = Number(env("STEPS", "50"));
 const kept = process.env["KEEP"]?.split(",").map(Number);
 /** A difference that counts is there each time. */
-const TRIES = 3;
+const TRIES = 5;
+/** Milliseconds before the second try; more before each further one. */
+const PAUSE_MS = 3000;
 const AT_ONCE = Number(env("AT_ONCE", "12"));
 
 test("random programs come to the same on an embedded cluster and on this one", { timeout: 3_600_000 }, async (t) => {
@@ -44,6 +47,7 @@ test("random programs come to the same on an embedded cluster and on this one", 
     for (let tries = 1; tries < TRIES && result.unexplained.length > 0; tries++) {
       // What a real cluster does only sometimes, on a machine under load, the embedded one need not do.
       t.diagnostic(`seed ${seed} is played again: ${result.unexplained.slice(0, 3).map(describe).join("\n")}`);
+      await sleep(PAUSE_MS * tries);
       result = await contrast(client, drawn, positions);
     }
     for (const { reason } of result.explained) used.set(reason, (used.get(reason) ?? 0) + 1);
