@@ -253,14 +253,19 @@ function refuseInvalid({ ref }: StoredBudget, { problem }: BudgetProblem, object
   return verdict("BudgetInvalid", `zoned pod disruption budget ${ref.name} is not valid: ${problem}`, [object, ref]);
 }
 
-/** The budgets that count the pods of a StatefulSet, by its labels; the verdict on one that is invalid. */
+/**
+ * The budgets that count the pods of a StatefulSet, by its labels; the verdict on one that is invalid, which does not stop a
+ * forced downscale.
+ */
 export function findBudgetsOfZone<B extends StoredBudget>(
   zone: Pick<Zone, "labels" | "textProblem"> & ObjectRef,
   budgets: readonly B[],
+  forced = false,
 ): Verdict | readonly B[] {
   if (budgets.length > 0 && zone.textProblem !== undefined)
     return verdict("LabelsTooLong", `${zone.name}: ${zone.textProblem}`, [zone]);
   const found = budgets.filter((budget) => selectsLabels(budget, zone.labels));
+  if (forced) return found.filter(({ content }) => !("problem" in content));
   const invalid = found.find(({ content }) => "problem" in content);
   return invalid && "problem" in invalid.content ? refuseInvalid(invalid, invalid.content, zone) : found;
 }

@@ -14,7 +14,7 @@ import type { ObjectRef } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
 import { readPod } from "../../model/pod.ts";
 import { isSame, type ReservationHandle } from "../reservation.ts";
-import { findBudget, findBudgetsOfZone, selectsLabels } from "../zpdb.ts";
+import { findBudget, findBudgetsOfZone } from "../zpdb.ts";
 import { type DisruptionResult, judged, NOT_NOW, undecided, verdict, type Verdict } from "../verdict.ts";
 import {
   createDecideTogether,
@@ -119,10 +119,7 @@ export function createReserver(tools: ReserverOptions): Reserver {
 
   async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<readonly ObjectRef[] | Verdict> {
     const budgets = await readBudgets(zone.namespace, tools, callUntil(time));
-    const selecting = budgets.filter((budget) => selectsLabels(budget, zone.labels));
-    // An invalid budget does not stop a forced downscale. Reading its pattern takes milliseconds, so only those are read.
-    const some = forced ? selecting.filter(({ content }) => !("problem" in content)) : budgets;
-    const found = findBudgetsOfZone(zone, some);
+    const found = findBudgetsOfZone(zone, budgets, forced);
     return "reason" in found ? found : found.map(({ ref }) => ref);
   }
 
