@@ -1,9 +1,17 @@
 /** `zonewise status`: the progress of groups, and whether they are done. It renders the reconciler's records. */
 import { hasCode, isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import { describeAll, describeGroup, judgeAll, leaveOutDone, sortByNeed, type Overview } from "../decide/overview.ts";
+import {
+  describeAll,
+  describeGroup,
+  judgeAll,
+  leaveOutDone,
+  sortByNeed,
+  type Overview,
+  addUnprotected,
+  type Unprotected,
+} from "../decide/overview.ts";
 import { type GroupState, lostGroup, viewOf, withOrphans } from "../decide/group-state.ts";
-import { addUnprotected, type Unprotected } from "../decide/overview.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroupStates, gatherLostGroups } from "../gather/groups.ts";

@@ -1,8 +1,7 @@
 /** Answers to "may it go now?": yes, or the rule that says no, with what blocks and what would help. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { Guard } from "../../reconciler/budget/guard.ts";
-import type { Verdict } from "../../reconciler/budget/verdict.ts";
-import { isAllowed } from "../../reconciler/budget/verdict.ts";
+import { type Verdict, isAllowed } from "../../reconciler/budget/verdict.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import type { StoredHold } from "../../reconciler/group-status/status.ts";
 import { dedupKeyOf, type Hold, type HoldPhase, phaseOfHold } from "../../reconciler/model/decision.ts";

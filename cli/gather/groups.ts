@@ -11,8 +11,7 @@ import {
 import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { gatherGroupZones, gatherZones } from "../../reconciler/snapshot/gather.ts";
-import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
-import { nameOfGroup } from "../../reconciler/group-status/status.ts";
+import { type RolloutGroupStatus, nameOfGroup } from "../../reconciler/group-status/status.ts";
 import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import { CliError } from "../exit.ts";

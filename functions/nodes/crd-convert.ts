@@ -6,8 +6,16 @@
 import type { IncomingMessage } from "node:http";
 import { answerConversion } from "../../reconciler/nodes/convert.ts";
 import { ROUTES } from "../../reconciler/nodes/routes.ts";
-import { createBodyReader, type HttpRefusal } from "../http/rim.ts";
-import { type Exchange, type Handler, type HttpAnswer, refuseRequest, type Rim, serveEndpoint } from "../http/rim.ts";
+import {
+  createBodyReader,
+  type HttpRefusal,
+  type Exchange,
+  type Handler,
+  type HttpAnswer,
+  refuseRequest,
+  type Rim,
+  serveEndpoint,
+} from "../http/rim.ts";
 
 /** Bytes: shadows have 2 kB, so that 15,000 of them are converted at once. */
 export const MAX_REVIEW = 32 * 1024 * 1024;

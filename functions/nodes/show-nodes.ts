@@ -4,13 +4,12 @@
  */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
-import type { Metrics } from "../../infra/metrics/metrics.ts";
+import { type Metrics, OTHER } from "../../infra/metrics/metrics.ts";
 import { type Shadow, readShadow } from "../../reconciler/nodes/node.ts";
 import { type InvalidPolicy, type Policy, isInvalid, readPolicy } from "../../reconciler/nodes/policy.ts";
 import { type ShownOnce, showOnce } from "../totals/show-once.ts";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
-import { OTHER } from "../../infra/metrics/metrics.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
 import { STATES } from "../../reconciler/nodes/shadow.ts";

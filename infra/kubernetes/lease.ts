@@ -24,8 +24,9 @@ import {
   SUCCESSOR,
   successorOf,
   untilFree,
+  type LeaseWatch,
+  watchLease,
 } from "./lease-succession.ts";
-import { type LeaseWatch, watchLease } from "./lease-succession.ts";
 import type { Lease } from "./resources.ts";
 
 /** Asked before every write. */

@@ -4,10 +4,19 @@
  */
 import { isReady, isTerminating } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
-import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/readiness.ts";
+import {
+  countAwaited,
+  isGivenUp,
+  type Shrink,
+  type ShrinkInGroup,
+  countMissing,
+  isHealthy,
+  isSurplus,
+  outdated,
+  withoutIdleSurplus,
+} from "../model/readiness.ts";
 import { listSome } from "../../infra/cut.ts";
 import { describeOrphans } from "../model/orphans.ts";
-import { countMissing, isHealthy, isSurplus, outdated, withoutIdleSurplus } from "../model/readiness.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../model/zone.ts";
 
 export interface DownscaleRefusal {

@@ -1,7 +1,6 @@
 /** A pod as the rules see it. */
 import type { ObjectMeta, PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
-import { LABELS } from "./annotations.ts";
-import { lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
+import { LABELS, lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { type PodHealth, readHealth, startedWithinMs } from "./health.ts";

@@ -11,8 +11,10 @@ import {
   parseMaxUnavailable,
   parsePaused,
   type WrittenBypass,
+  lengthOf,
+  MAX_TEXT,
+  pickOurs,
 } from "./annotations.ts";
-import { lengthOf, MAX_TEXT, pickOurs } from "./annotations.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import type { Hold } from "./decision.ts";
 import { type Labels, type LabelSelector, problemOfExpressions, selectorText } from "./label-selector.ts";

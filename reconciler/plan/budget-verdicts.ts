@@ -1,11 +1,10 @@
 /** The verdicts of a world's disruption budgets on a pod that is to go. */
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
-import { decideEviction } from "../budget/decide-eviction.ts";
+import { decideEviction, type EvictionSnapshot } from "../budget/decide-eviction.ts";
 import { decideDownscale } from "../budget/decide-downscale.ts";
 import { livingReservations, presentIn, type Reservations } from "../budget/reservation.ts";
 import { type Budget, findBudget, findBudgetsOfZone, selectsLabels, type DisruptionTarget } from "../budget/zpdb.ts";
-import type { EvictionSnapshot } from "../budget/decide-eviction.ts";
 import { holdDownscale, isAllowed, type Verdict } from "../budget/verdict.ts";
 import type { Hold } from "../model/decision.ts";
 import { byName } from "../model/order.ts";

@@ -1,8 +1,7 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
-import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
+import { ANNOTATIONS, LABELS, MAX_TEXT } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
-import { MAX_TEXT } from "../model/annotations.ts";
 import { MAX_ZONES } from "../model/refused-group.ts";
 import { cureLeader } from "./leader.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";

@@ -12,8 +12,7 @@ import { isReady } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
 import { isIdleSurplus } from "../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../model/zone.ts";
-import { batchLimitOf } from "./decide-zone.ts";
-import { whyWindowClosed } from "./decide-zone.ts";
+import { batchLimitOf, whyWindowClosed } from "./decide-zone.ts";
 
 /** The batch, and its group as it is now. */
 export interface BatchView {

@@ -18,10 +18,10 @@ import {
   type WriteBack,
   type ZoneFacts,
   zoneFactsOf,
+  type Reference,
 } from "./snapshot.ts";
 import type { Mirror } from "../model/scaling.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./delayed.ts";
-import type { Reference } from "./snapshot.ts";
 
 export interface ScalingDecision {
   /** The next step: a hold if only waiting is left, undefined if nothing is left. */

@@ -7,8 +7,7 @@ import { hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { cycleFrom, leaderAmong } from "../model/leaders.ts";
 import { minTimeOver } from "./min-time.ts";
-import type { ZoneTimes } from "./snapshot.ts";
-import { planScale, type ScaleDecision } from "./snapshot.ts";
+import { type ZoneTimes, planScale, type ScaleDecision } from "./snapshot.ts";
 
 type FollowerRule = Rule<[zone: Zone, snapshot: ZoneTimes], ScaleDecision>;
 

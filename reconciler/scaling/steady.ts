@@ -5,11 +5,11 @@
 import { endsRollout, whyRefused } from "../downscale/decide-admission.ts";
 import { findCulprit, worstOf } from "../model/culprit.ts";
 import { type Culprit, hold, type Hold } from "../model/decision.ts";
-import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/readiness.ts";
-import { isMoving, servesNothing } from "../model/health.ts";
-import { listSome } from "../../infra/cut.ts";
-import { waitForOrphans } from "../model/orphans.ts";
 import {
+  countAwaited,
+  isGivenUp,
+  type Shrink,
+  type ShrinkInGroup,
   describeUnavailable,
   describeUnsteady,
   isHealthy,
@@ -18,6 +18,9 @@ import {
   unavailable,
   withoutIdleSurplus,
 } from "../model/readiness.ts";
+import { isMoving, servesNothing } from "../model/health.ts";
+import { listSome } from "../../infra/cut.ts";
+import { waitForOrphans } from "../model/orphans.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
 import type { ScaleZone } from "../model/outcome.ts";
 import type { ZoneTimes } from "./snapshot.ts";

@@ -19,9 +19,8 @@ import { type ObjectMeta, pods, statefulSets, type Lease } from "../../../infra/
 import { readPod, type Pod } from "../../model/pod.ts";
 import { selectorText } from "../../model/label-selector.ts";
 import { readZone, type Zone, type ZoneWithPods } from "../../model/zone.ts";
-import type { StoredBudget } from "../zpdb.ts";
+import { type StoredBudget, BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
 import { missingPods } from "../../model/readiness.ts";
-import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import { byName, byOrdinal } from "../../model/order.ts";
 import { changeLease, getLease, type LeaseRef, writeLease } from "../../../infra/kubernetes/lease-object.ts";

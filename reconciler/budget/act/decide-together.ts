@@ -21,9 +21,8 @@ import {
   reservationOf,
   type Reservations,
 } from "../reservation.ts";
-import { type DisruptionTarget, findBudget } from "../zpdb.ts";
+import { type DisruptionTarget, findBudget, type Budget } from "../zpdb.ts";
 import { type DisruptionResult, judged, undecided, type Verdict } from "../verdict.ts";
-import type { Budget } from "../zpdb.ts";
 import {
   gatherUnderBudget,
   listBudgets,

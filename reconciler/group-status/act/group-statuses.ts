@@ -22,8 +22,14 @@ import { type Difference, compareStatus, decideStatus } from "../decide-status.t
 import { factsOfOutcome, factsWithoutZones, type GroupFacts, type StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../status.ts";
 import { recallSeen } from "../zones.ts";
-import { DEFAULT_DEADLINE_MS, type StoredGroup, readStoredGroup } from "./stored-group.ts";
-import { type KnownGroup, removeGroup, writeGroup } from "./stored-group.ts";
+import {
+  DEFAULT_DEADLINE_MS,
+  type StoredGroup,
+  readStoredGroup,
+  type KnownGroup,
+  removeGroup,
+  writeGroup,
+} from "./stored-group.ts";
 
 export interface GroupStatuses {
   /**

@@ -37,8 +37,12 @@ import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
 import { type NodePod, readNodePod } from "../node-pod.ts";
 import type { Workload } from "../policy-status.ts";
 import type { NodeReading } from "../snapshot.ts";
-import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/budget-store.ts";
-import { openReservationStore } from "../../budget/act/budget-store.ts";
+import {
+  gatherUnderBudget,
+  listBudgets,
+  type ListedBudget,
+  openReservationStore,
+} from "../../budget/act/budget-store.ts";
 
 interface ReadRequest {
   readonly node: string;

@@ -6,8 +6,7 @@
  */
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isRefused, isSuperseded } from "../../../infra/errors.ts";
-import type { Actor } from "../../../infra/kubernetes/context.ts";
-import type { Context } from "../../../infra/kubernetes/context.ts";
+import type { Actor, Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";

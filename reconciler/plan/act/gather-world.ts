@@ -8,10 +8,13 @@ import { selectsLabels } from "../../budget/zpdb.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { createGateLister } from "../../gates/act/list-gates.ts";
 import type { Gate } from "../../gates/gate.ts";
-import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/budget-store.ts";
-import { openReservationStore } from "../../budget/act/budget-store.ts";
-import { gatherTimes } from "../../scaling/act/gather-scaling.ts";
-import { createReferences } from "../../scaling/act/gather-scaling.ts";
+import {
+  gatherUnderBudget,
+  listBudgets,
+  type ListedBudget,
+  openReservationStore,
+} from "../../budget/act/budget-store.ts";
+import { gatherTimes, createReferences } from "../../scaling/act/gather-scaling.ts";
 import type { ReferenceReading } from "../../scaling/snapshot.ts";
 import { estimateReadyMs, type World, type WorldBudget } from "../world.ts";
 

@@ -1,14 +1,12 @@
 /** Reports outcomes to the log, the metrics and the Events. */
-import type { TickResult } from "../../model/outcome.ts";
+import { type TickResult, holdsOf, isFailure, isLeftOut, type Outcome } from "../../model/outcome.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { dedupKeyOf, type Hold } from "../../model/decision.ts";
 import { groupKey } from "../../model/zone.ts";
 import { draftEvents } from "../events.ts";
-import { linesOf, summarizeTick } from "../log-lines.ts";
-import { remember, type GroupMemory, type Seen } from "../log-lines.ts";
-import { holdsOf, isFailure, isLeftOut, type Outcome } from "../../model/outcome.ts";
+import { linesOf, summarizeTick, remember, type GroupMemory, type Seen } from "../log-lines.ts";
 import type { Recorder } from "./recorder.ts";
 
 interface ReporterOptions {

@@ -15,8 +15,7 @@ import {
   type WriteBack,
   type ZoneFacts,
 } from "../snapshot.ts";
-import { gatherReference, gatherScaling } from "./gather-scaling.ts";
-import type { Scaler } from "./gather-scaling.ts";
+import { gatherReference, gatherScaling, type Scaler } from "./gather-scaling.ts";
 import { scaleZone } from "./scale-zone.ts";
 import { messageOf, RolloutError } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/context.ts";

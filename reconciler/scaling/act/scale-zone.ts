@@ -19,14 +19,12 @@ import { formatTimestamp } from "../../../infra/timestamp.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
-import { underDownscaleLease } from "../../downscale/act/downscale-lease.ts";
+import { underDownscaleLease, gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
 import type { DisruptionGrant } from "../../budget/act/may-disrupt.ts";
 import { decideShrink, isShrinking } from "../steady.ts";
-import type { Scaler } from "./gather-scaling.ts";
+import { type Scaler, gatherTimes } from "./gather-scaling.ts";
 import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
-import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
-import { gatherTimes } from "./gather-scaling.ts";
 
 /** Milliseconds for which a zone is not written again that has kept its replicas. */
 const PINNED_MS = 30_000;
