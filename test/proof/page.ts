@@ -51,7 +51,7 @@ between two acknowledgements of any stream.
 | bad template | servers that end at once; after 15 s the template before |
 | scaling | two, three, two servers a zone, by the leader; each server that goes hands its streams over |
 | \`RollingUpdate\` | without Zonewise: the new template, and Kubernetes replaces the servers of each zone by itself |
-| core budgets | without Zonewise: the same drains under one PodDisruptionBudget a zone |
+| core budgets | without Zonewise: the same drains, half as long, under one PodDisruptionBudget a zone |
 
 In the middle of each scene with Zonewise, the reconciler and one of the two functions are killed (\`SIGKILL\`).
 
