@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { judge } from "./judge.ts";
-import { mutate, type Mutation } from "./mutation.ts";
+import { mutate, readTable, type Mutation } from "./mutation.ts";
 import { MUTATIONS } from "./table.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -22,6 +22,26 @@ describe("the mutation table", () => {
       assert.notEqual(mutated, text);
       for (const test of mutation.tests) assert.ok(existsSync(join(ROOT, test)), test);
     });
+
+  it("is read a rule after the other", () => {
+    const text = `# About rooms
+file functions/room.ts
+tests {room,house} door
+there is room
+- most - down
++ most
+nobody enters
+- if (open)
+- enter();
+
+file functions/door.ts
+`;
+    const row = { file: "functions/room.ts", tests: ["test/room.test.ts", "test/house.test.ts", "test/door.test.ts"] };
+    assert.deepEqual(readTable(text), [
+      { ...row, breaks: "there is room", find: "most - down", replacement: "most" },
+      { ...row, breaks: "nobody enters", find: "if (open)\nenter();", replacement: "" },
+    ]);
+  });
 
   it("names each rule once", () => {
     const names = MUTATIONS.map(({ breaks }) => breaks);
