@@ -135,7 +135,7 @@ async function writeMimir(folder: string, templates: string): Promise<string> {
 async function commandsFor({ release }: Shape): Promise<string[]> {
   const all = await readCommands("What to delete, and what not");
   const ofChart = all.findIndex((command) => command.includes("owner=helm"));
-  const ofManifests = all.findIndex((command) => command.includes("deployment,serviceaccount rollout-operator"));
+  const ofManifests = all.findIndex((command) => command.includes("deployment/rollout-operator "));
   assert.ok(ofManifests > 0 && ofChart > ofManifests);
   return release === undefined ? all.slice(0, ofChart) : [...all.slice(0, ofManifests), ...all.slice(ofChart)];
 }
