@@ -1,10 +1,10 @@
-/** What docs/operate/nodes.md says of each reason why a node waits, and how its attempt ended. */
+/** What docs/reference/node-policy.md says of each reason why a node waits, and how its attempt ended. */
 import type { FailureReason, SkipReason } from "../../../reconciler/nodes/snapshot.ts";
 
 export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
   PolicyInvalid: "The policy cannot be obeyed; the message says why",
   Disabled: "`spec.enabled` is `false`",
-  Frozen: "A person must [clear the freeze](#clear-a-freeze)",
+  Frozen: "A person must [clear the freeze](../operate/nodes.md#clear-a-freeze)",
   WindowClosed: "The policy's window is closed",
   CheckFailing: "A check fails; the message has its first series",
   CheckUnreachable: "A check has no answer; the message says why",

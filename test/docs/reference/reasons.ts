@@ -155,7 +155,7 @@ export const EVENT_TEXTS: Readonly<Record<string, readonly [on: string, meaning:
   NodeUpdated: ["Node", "It runs the new version, and its pods are back"],
   UpdateAbandoned: [
     "Node",
-    "The attempt ended without an update. The message begins with [how it ended](../operate/nodes.md#how-an-attempt-ends)",
+    "The attempt ended without an update. The message begins with [how it ended](node-policy.md#how-an-attempt-ends)",
   ],
   Uncordoned: ["Node", "A cordon of ours was removed"],
   StateWanted: ["BottlerocketShadow", "Another state is wanted of the node"],
