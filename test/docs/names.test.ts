@@ -8,6 +8,7 @@ import { readPage, ROOT } from "./pages.ts";
 /** Of the systems that the pages migrate from or stand beside. */
 const OTHERS: Readonly<Record<string, string>> = {
   "brupop-controller-deployment": "docs/migrate/brupop.md",
+  "rollout-operator": "docs/migrate/rollout-operator.md",
   "sts-phased-rollout-operator-controller-manager": "docs/migrate/sts-plus.md",
   "argocd-applicationset-controller": "docs/guides/gitops.md",
 };
