@@ -7,30 +7,12 @@ import * as z from "zod";
 import { isDeepStrictEqual } from "node:util";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
-import { readQueryTarget } from "../../infra/prometheus/target.ts";
-import { fillPlaceholders } from "../../reconciler/checks/placeholders.ts";
-import { NEEDS_BASELINE, NO_OTHER_PODS, comparesWithNone } from "../../reconciler/phased/phased-rollout.ts";
+import { findFaults } from "../../reconciler/checks/placeholders.ts";
+import { readPhasedRollout } from "../../reconciler/phased/phased-rollout.ts";
 import { SAMPLE_VALUES } from "../../reconciler/phased/placeholder-values.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 import { isReadable, readGate } from "../../reconciler/gates/gate.ts";
 import { findImpossible } from "../../reconciler/gates/placeholder-values.ts";
-
-const OBJECT = z.object({
-  metadata: z.object({ name: z.string().nullish() }).nullish(),
-  spec: z.object({
-    targetRef: z.string(),
-    skipCheck: z.boolean().nullish(),
-    standardRollingUpdate: z.boolean().nullish(),
-    check: z.object({
-      successThreshold: z.number().nullish(),
-      query: z.object({ expr: z.string(), url: z.string(), successWhen: z.string().nullish() }),
-      baseline: z.object({ expr: z.string() }).nullish(),
-    }),
-    finalCheck: z.boolean().nullish(),
-  }),
-});
-
-type Spec = z.infer<typeof OBJECT>["spec"];
 
 interface PhasedValidationTools {
   readonly cluster: Cluster;
@@ -43,10 +25,7 @@ export function createPhasedValidation({ cluster }: PhasedValidationTools): Webh
     async handle(request, { signal }) {
       // It must be possible to remove the finalizer, also from an object that was invalid from the start.
       if (isOnItsWay(request)) return { allowed: true, reason: "Unchanged" };
-      if (isGate(request)) return validateGate(request);
-      const parsed = OBJECT.safeParse(request.object);
-      if (!parsed.success) return deny(parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`));
-      return judge(parsed.data, request, { cluster, signal });
+      return isGate(request) ? validateGate(request) : validateRollout(request, { cluster, signal });
     },
     onFault: (_error, request) => ({
       allowed: true,
@@ -58,77 +37,18 @@ export function createPhasedValidation({ cluster }: PhasedValidationTools): Webh
 
 const isGate = ({ resource }: AdmissionRequest): boolean => resource.resource === "rolloutgates";
 
-async function judge(
-  { spec, metadata }: z.infer<typeof OBJECT>,
-  request: AdmissionRequest,
-  lookup: Lookup,
-): Promise<Answer> {
-  const problems = [
-    ...findProblems(spec, OBJECT.safeParse(request.oldObject).data?.spec),
-    ...findInExpressions(spec),
-    ...findInBaseline(spec),
-  ];
-  if (problems.length > 0) return deny(problems);
-  const rival = await findRival({ ...request, name: metadata?.name ?? request.name ?? "" }, spec, lookup);
-  const warnings = [...warnOfMeaning(spec), ...rival];
-  return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
-}
-
-/** Whether the rest of an expression is PromQL, Prometheus says before the first pod is released. */
-function findInExpressions({ check: { query, baseline } }: Spec): string[] {
-  const written = [
-    ["spec.check.query.expr", query.expr],
-    ...(baseline ? [["spec.check.baseline.expr", baseline.expr] as const] : []),
-  ] as const;
-  return written.flatMap(([field, expr]) => {
-    const { problem } = fillPlaceholders(expr, SAMPLE_VALUES);
-    return problem === undefined ? [] : [`${field}: ${problem}`];
-  });
-}
-
-function findInBaseline(spec: Spec): string[] {
-  const { query, baseline } = spec.check;
-  const problems = [];
-  if ((query.successWhen === "WithinBaseline") !== Boolean(baseline))
-    problems.push(`spec.check.baseline: ${NEEDS_BASELINE}`);
-  if (comparesWithNone(spec)) problems.push(`spec.finalCheck: ${NO_OTHER_PODS}`);
-  return problems;
-}
-
-const DELETED = z.object({ metadata: z.object({ deletionTimestamp: z.string() }) });
-const SPECIFIED = z.object({ spec: z.unknown() });
+const OBJECT = z.object({
+  metadata: z.object({ name: z.string().optional(), deletionTimestamp: z.string().optional() }).default({}),
+  spec: z.unknown(),
+});
+const read = (object: unknown): z.output<typeof OBJECT> =>
+  OBJECT.safeParse(object).data ?? { metadata: {}, spec: undefined };
 
 /** True if the object is being deleted, or if its spec does not change. */
 function isOnItsWay({ operation, object, oldObject }: AdmissionRequest): boolean {
-  const [now, before] = [SPECIFIED.safeParse(object).data, SPECIFIED.safeParse(oldObject).data];
-  const isSame = operation === "UPDATE" && now !== undefined && isDeepStrictEqual(now.spec, before?.spec);
-  return isSame || DELETED.safeParse(object).success;
-}
-
-function findProblems(
-  { targetRef, skipCheck, standardRollingUpdate, check }: Spec,
-  before: Spec | undefined,
-): string[] {
-  const { problem } = readQueryTarget(check.query.url);
-  const isTwofold =
-    typeof skipCheck === "boolean" && typeof standardRollingUpdate === "boolean" && skipCheck !== standardRollingUpdate;
-  return [
-    targetRef === "" ? "spec.targetRef is empty" : undefined,
-    before && before.targetRef !== targetRef
-      ? "spec.targetRef cannot be changed, make another PhasedRollout"
-      : undefined,
-    isTwofold ? "spec.standardRollingUpdate is another name of spec.skipCheck, set only one of them" : undefined,
-    check.successThreshold === 0 ? "spec.check.successThreshold must be at least 1" : undefined,
-    problem === undefined ? undefined : `spec.check.query.url ${problem}`,
-  ].filter((text) => text !== undefined);
-}
-
-function warnOfMeaning({ check }: Spec): string[] {
-  if (typeof check.query.successWhen === "string") return [];
-  // PHASED_SUCCESS_WHEN is a variable of the reconciler: the webhook does not know its value.
-  return [
-    "spec.check.query.successWhen is not set: a check is successful if the query returns nothing (NoData), unless PHASED_SUCCESS_WHEN of the reconciler says Data",
-  ];
+  const { metadata, spec } = read(object);
+  const isSame = operation === "UPDATE" && spec !== undefined && isDeepStrictEqual(spec, read(oldObject).spec);
+  return isSame || metadata.deletionTimestamp !== undefined;
 }
 
 interface Lookup {
@@ -136,22 +56,43 @@ interface Lookup {
   readonly signal: AbortSignal;
 }
 
-const TARGETED = z.object({ spec: z.object({ targetRef: z.string() }) });
+async function validateRollout(request: AdmissionRequest, lookup: Lookup): Promise<Answer> {
+  const { metadata, spec } = read(request.object);
+  const { problem, targetRef, check, statesSuccessWhen } = rolloutOf(spec);
+  const isMoved = request.operation === "UPDATE" && rolloutOf(read(request.oldObject).spec).targetRef !== targetRef;
+  const problems = [
+    ...(isMoved ? ["spec.targetRef cannot be changed, make another PhasedRollout"] : []),
+    ...(problem === undefined ? findFaults(check, SAMPLE_VALUES).map((fault) => `spec.check.${fault}`) : [problem]),
+  ];
+  if (problems.length > 0) return deny(problems);
+  const { namespace = "", name = "" } = { ...request, ...metadata };
+  return allow([
+    // PHASED_SUCCESS_WHEN is a variable of the reconciler: the webhook does not know its value.
+    ...(statesSuccessWhen
+      ? []
+      : [
+          "spec.check.query.successWhen is not set: a check is successful if the query returns nothing (NoData), unless PHASED_SUCCESS_WHEN of the reconciler says Data",
+        ]),
+    ...(await findRival({ namespace, name, targetRef }, lookup)),
+  ]);
+}
+
+const rolloutOf = (spec: unknown) => readPhasedRollout({ metadata: {}, spec }, "NoData");
+
+interface Claimant {
+  readonly namespace: string;
+  readonly name: string;
+  readonly targetRef: string;
+}
 
 /** The reconciler decides between two claims to a StatefulSet, so the webhook only warns. */
-async function findRival(
-  { namespace = "", name = "" }: Pick<AdmissionRequest, "namespace" | "name">,
-  spec: Spec,
-  { cluster, signal }: Lookup,
-): Promise<string[]> {
+async function findRival({ namespace, name, targetRef }: Claimant, { cluster, signal }: Lookup): Promise<string[]> {
   try {
     for await (const { items } of cluster.list(phasedRollouts, { namespace }, { signal })) {
-      const rival = items.find(
-        (one) => one.metadata.name !== name && TARGETED.safeParse(one).data?.spec.targetRef === spec.targetRef,
-      );
+      const rival = items.find((one) => one.metadata.name !== name && rolloutOf(one.spec).targetRef === targetRef);
       if (rival)
         return [
-          `StatefulSet ${spec.targetRef} is the target of PhasedRollout ${rival.metadata.name} as well: only one of them manages it`,
+          `StatefulSet ${targetRef} is the target of PhasedRollout ${rival.metadata.name} as well: only one of them manages it`,
         ];
     }
   } catch {
@@ -159,12 +100,6 @@ async function findRival(
   }
   return [];
 }
-
-function deny(problems: readonly string[]): Answer {
-  return { allowed: false, code: 422, reason: "Invalid", message: problems.join("; ") };
-}
-
-const GATE = z.object({ spec: z.looseObject({}) });
 
 /**
  * An update is refused only for new problems: a gate that was stored with a problem can still be changed to observe
@@ -174,20 +109,26 @@ function validateGate(request: AdmissionRequest): Answer {
   const problems = findIn(request.object, request);
   const known = new Set(findIn(request.operation === "UPDATE" ? request.oldObject : undefined, request));
   const added = problems.filter((problem) => !known.has(problem));
-  if (added.length > 0) return { allowed: false, code: 422, reason: "Invalid", message: added.join("; ") };
-  const warnings = problems.map((problem) => `${problem}: it stays in force`);
-  return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
+  return added.length > 0 ? deny(added) : allow(problems.map((problem) => `${problem}: it stays in force`));
 }
 
 /** Finds nothing in an object that is no gate: its definition refuses it. */
 function findIn(object: unknown, { namespace = "" }: Pick<AdmissionRequest, "namespace">): string[] {
-  const spec = GATE.safeParse(object).data?.spec;
-  const gate = readGate({ metadata: { namespace }, spec });
+  const gate = readGate({ metadata: { namespace }, spec: read(object).spec });
   if (!gate) return [];
   if (!isReadable(gate)) return ["spec: it cannot be read, and the gate would never open"];
-  const urls = gate.checks.flatMap(({ name, query }) => {
-    const { problem } = readQueryTarget(query.url);
-    return problem === undefined ? [] : [`check ${name}: query.url ${problem}`];
-  });
-  return [...urls, ...findImpossible(gate)].map((problem) => `spec.checks: ${problem}`);
+  return findImpossible(gate).map((problem) => `spec.checks: ${problem}`);
 }
+
+const deny = (problems: readonly string[]): Answer => ({
+  allowed: false,
+  code: 422,
+  reason: "Invalid",
+  message: problems.join("; "),
+});
+
+const allow = (warnings: readonly string[]): Answer => ({
+  allowed: true,
+  reason: "Valid",
+  ...(warnings.length > 0 && { warnings }),
+});

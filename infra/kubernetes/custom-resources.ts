@@ -21,7 +21,7 @@ export const disruptionBudgets: Resource<DisruptionBudget> = {
   plural: "zoneawarepoddisruptionbudgets",
 };
 
-/** An object with a status that others may write: reconciler/nodes/ reads what it needs of it. */
+/** An object that users and earlier operators write, which may be invalid: its capability reads what it needs of it. */
 export interface CustomObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -41,15 +41,6 @@ export interface RolloutGroup {
 
 export const rolloutGroups: Resource<RolloutGroup> = { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" };
 
-/** A PhasedRollout of `sts.plus`. Users and earlier operators write its `spec` and `status`, which may be invalid. */
-export interface PhasedRolloutObject {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: unknown;
-}
-
 export const bottlerocketShadows: Resource<CustomObject> = {
   group: "brupop.bottlerocket.aws",
   version: "v2",
@@ -60,17 +51,10 @@ export const nodeUpdatePolicies: Resource<CustomObject> = {
   version: "v1",
   plural: "nodeupdatepolicies",
 };
-export const phasedRollouts: Resource<PhasedRolloutObject> = {
+export const phasedRollouts: Resource<CustomObject> = {
   group: "sts.plus",
   version: "v1alpha1",
   plural: "phasedrollouts",
 };
 
-/** A RolloutGate. Users write its `spec`; its `status` is ours. */
-export interface RolloutGate {
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: unknown;
-}
-
-export const rolloutGates: Resource<RolloutGate> = { group: "zonewise.dev", version: "v1", plural: "rolloutgates" };
+export const rolloutGates: Resource<CustomObject> = { group: "zonewise.dev", version: "v1", plural: "rolloutgates" };

@@ -7,6 +7,7 @@
  *   pods        in the quotes after =~ and !~
  *   a duration  outside of quotes, as a word of its own
  */
+import { readQueryTarget } from "../../infra/prometheus/target.ts";
 
 /** The value of a placeholder. */
 type PlaceholderValue =
@@ -37,9 +38,29 @@ interface Compared {
   readonly baseline?: { readonly expr: string } | null | undefined;
 }
 
+interface Asked extends Compared {
+  readonly query: { readonly expr: string; readonly url: string };
+}
+
 /** True if a check compares the pods of the placeholder: without pods, one of the two numbers would be missing. */
 export const compares = ({ query, baseline }: Compared, placeholder: "candidate_pods" | "other_pods"): boolean =>
   Boolean(baseline) && [query, baseline].some((one) => one?.expr.includes(`$(${placeholder})`));
+
+/** What no server can ever answer of a check, each with its field: a URL, or placeholders that cannot be filled in. */
+export function findFaults(check: Asked, values: PlaceholderValues): string[] {
+  const { problem } = readQueryTarget(check.query.url);
+  const expressions = {
+    "query.expr": check.query.expr,
+    ...(check.baseline && { "baseline.expr": check.baseline.expr }),
+  };
+  return [
+    ...(problem === undefined ? [] : [`query.url ${problem}`]),
+    ...Object.entries(expressions).flatMap(([field, expr]) => {
+      const { problem: unfilled } = fillPlaceholders(expr, values);
+      return unfilled === undefined ? [] : [`${field}: ${unfilled}`];
+    }),
+  ];
+}
 
 /** An expression without placeholders, or why it cannot be asked, as a sentence. */
 type Filled =

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { cut } from "../../infra/cut.ts";
-import type { RolloutGate } from "../../infra/kubernetes/custom-resources.ts";
+import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { baselineFields } from "../checks/baseline.ts";
 import { checkFields } from "../checks/check.ts";
 import type { NamedCheck, OnError } from "../checks/result.ts";
@@ -74,7 +74,7 @@ const UNREADABLE = { when: POINTS, onError: "Wait", mode: "Enforce", soakSeconds
  * Reads a gate; undefined if it names no group. The definition refuses a spec that cannot be read. If an older
  * definition accepted it, the gate has no checks and never opens.
  */
-export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefined {
+export function readGate({ metadata, spec, status }: CustomObject): Gate | undefined {
   const group = Named.safeParse(spec).data?.group;
   if (group === undefined) return undefined;
   const { resourceVersion, ...identity } = readIdentity(metadata);

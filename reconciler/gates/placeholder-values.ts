@@ -1,5 +1,5 @@
 /** The values of the placeholders in the expressions of a gate's checks. */
-import { compares, fillPlaceholders, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
+import { compares, findFaults, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Gate } from "./gate.ts";
 import type { GateRecord, Point, Stage } from "./record.ts";
@@ -37,31 +37,20 @@ const WITHOUT_PODS = [
   ["AfterLastZone", "other_pods"],
 ] as const satisfies readonly (readonly [Point, string])[];
 
-/** Comparisons that have nothing to compare at a point of the gate, a sentence each: they would never pass there (§14.9). */
-export const findEmptyComparisons = ({ checks, when }: Pick<Gate, "checks" | "when">): string[] =>
-  checks.flatMap(({ name, query, baseline }) =>
-    WITHOUT_PODS.flatMap(([point, placeholder]) => {
-      if (!compares({ query, baseline }, placeholder) || !when.includes(point)) return [];
-      return [`check ${name}: $(${placeholder}) stands for no pods at ${point}, and a baseline needs two numbers`];
-    }),
-  );
-
 /**
- * What no server can ever answer (§14.12), a sentence each: placeholders that cannot be filled in, an expression that is
- * too long, comparisons with no pods.
+ * What no server can ever answer (§14.12), a sentence each: URLs, placeholders that cannot be filled in, expressions that
+ * are too long, comparisons with no pods, which would never pass (§14.9).
  */
 export function findImpossible(gate: Gate): string[] {
   const values = sampleValues(gate);
-  const problems = gate.checks.flatMap(({ name, query, baseline }) =>
-    [
-      { field: "query.expr", expr: query.expr },
-      ...(baseline ? [{ field: "baseline.expr", expr: baseline.expr }] : []),
-    ].flatMap(({ field, expr }) => {
-      const { problem } = fillPlaceholders(expr, values);
-      return problem === undefined ? [] : [`check ${name}: ${field}: ${problem}`];
-    }),
-  );
-  return [...problems, ...findEmptyComparisons(gate)];
+  return gate.checks.flatMap((check) => {
+    const empty = WITHOUT_PODS.flatMap(([point, placeholder]) =>
+      compares(check, placeholder) && gate.when.includes(point)
+        ? [`$(${placeholder}) stands for no pods at ${point}, and a baseline needs two numbers`]
+        : [],
+    );
+    return [...findFaults(check, values), ...empty].map((fault) => `check ${check.name}: ${fault}`);
+  });
 }
 
 /** Values to try its expressions with: after the last zone no zone waits. */

@@ -1,6 +1,6 @@
 /** The gate of the demonstration's third part. */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { rolloutGates, type RolloutGate } from "../../infra/kubernetes/custom-resources.ts";
+import { rolloutGates, type CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 
 const NAME = "error-rate";
 
@@ -31,7 +31,7 @@ export async function createGate(cluster: Cluster, { namespace, group, url }: Ga
     metadata: { name: NAME, namespace },
     spec: { group, checks: [check] },
   };
-  const { metadata } = await cluster.create<RolloutGate>(rolloutGates, { namespace, body });
+  const { metadata } = await cluster.create<CustomObject>(rolloutGates, { namespace, body });
   return {
     [Symbol.asyncDispose]: async () =>
       void (await cluster.remove(rolloutGates, { namespace, name: NAME, preconditions: { uid: metadata.uid ?? "" } })),

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
-import type { RolloutGate } from "../../infra/kubernetes/custom-resources.ts";
+import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { readGate } from "../../reconciler/gates/gate.ts";
 import { findImpossible, sampleValues } from "../../reconciler/gates/placeholder-values.ts";
 import { fillPlaceholders } from "../../reconciler/checks/placeholders.ts";
@@ -33,7 +33,7 @@ describe("the expressions of the documentation", () => {
 describe("the gates of the examples", () => {
   const gates = EXAMPLES.flatMap((path) =>
     parseAllDocuments(readPage(path))
-      .map((one) => one.toJS() as RolloutGate & { readonly kind?: string })
+      .map((one) => one.toJS() as CustomObject)
       .filter(({ kind }) => kind === "RolloutGate"),
   );
   it("are found", () => assert.ok(gates.some(({ metadata }) => metadata.name === "against-the-other-zones")));

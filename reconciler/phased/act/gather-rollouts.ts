@@ -2,7 +2,7 @@
 import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
-import { phasedRollouts, type PhasedRolloutObject } from "../../../infra/kubernetes/custom-resources.ts";
+import { phasedRollouts, type CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
 import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { SuccessWhen } from "../../checks/check.ts";
 import { readAll } from "../../snapshot/gather.ts";
@@ -45,7 +45,7 @@ export async function gatherRollouts(
   source: Source,
 ): Promise<GatheredRollouts> {
   const query = namespace === "" ? {} : { namespace };
-  const read = (object: PhasedRolloutObject): PhasedRollout => readPhasedRollout(object, successWhen);
+  const read = (object: CustomObject): PhasedRollout => readPhasedRollout(object, successWhen);
   const found = await readAll({ resource: phasedRollouts, query, read }, source);
   const rollouts = found.items;
   const list = {

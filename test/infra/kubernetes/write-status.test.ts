@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ErrorCode, RolloutError } from "../../../infra/errors.ts";
 import type { Cluster, Patch, Replacement } from "../../../infra/kubernetes/cluster.ts";
-import { type RolloutGate, rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
+import { type CustomObject, rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import { logUnwritten, type StatusChange, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import { make } from "../../builders.ts";
 
 const object = { namespace: "cache", name: "one", uid: "u1", resourceVersion: "7" };
 const place = { namespace: "cache", name: "one", subresource: "status" };
-const STORED: RolloutGate = { metadata: { resourceVersion: "8" } };
+const STORED: CustomObject = { metadata: { resourceVersion: "8" } };
 
 /** What is called of the cluster, and of the fence by one write. */
 async function write(change: Partial<StatusChange<object>>, fails?: ErrorCode) {
@@ -69,7 +69,7 @@ describe("writing a status", () => {
 
   it("names no namespace of an object that has none", async () => {
     const { calls } = await write({ object: { ...object, namespace: "" }, by: { kind: "NodeUpdatePolicy" } });
-    const { namespace, body } = calls[1]?.[1] as { namespace?: string; body: RolloutGate };
+    const { namespace, body } = calls[1]?.[1] as { namespace?: string; body: CustomObject };
     assert.deepEqual([namespace, body.metadata], [undefined, { name: "one", uid: "u1", resourceVersion: "7" }]);
   });
 

@@ -1,5 +1,5 @@
 /** Builders of gates, and what a tick does with one, without a cluster. */
-import type { RolloutGate } from "../../../infra/kubernetes/custom-resources.ts";
+import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import type { Answers } from "../../../reconciler/checks/result.ts";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
@@ -28,7 +28,7 @@ export function gateObject({
   status,
   generation = 1,
   retry,
-}: GateTraits = {}): RolloutGate {
+}: GateTraits = {}): CustomObject {
   const checks = [
     {
       name: "errors",

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fillPlaceholders } from "../../../reconciler/checks/placeholders.ts";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
-import { findEmptyComparisons, sampleValues } from "../../../reconciler/gates/placeholder-values.ts";
+import { findImpossible, sampleValues } from "../../../reconciler/gates/placeholder-values.ts";
 import { follow, gateOf, noData, SETTLED, settledRecord, stored, viewOf } from "./builders.ts";
 import { a, b, start, zones, zonesAt } from "./play.ts";
 
@@ -77,7 +77,7 @@ it("the definition refuses all other placeholders", () => {
 
 describe("a comparison of pods at a point where there are none is pointed out", () => {
   const compare = (when: string[], query: string, baseline?: string) =>
-    findEmptyComparisons(
+    findImpossible(
       gateOf({
         spec: { when },
         check: {
