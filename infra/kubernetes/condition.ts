@@ -2,17 +2,21 @@
  * A condition as Kubernetes defines it:
  * https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta
  */
+import * as z from "zod";
 import { formatTimestamp } from "../timestamp.ts";
 
-export interface Condition {
-  readonly type: string;
-  readonly status: "True" | "False" | "Unknown";
-  readonly reason: string;
-  readonly message: string;
-  readonly observedGeneration: number;
+/** One of any writer, as it is stored. */
+export const storedCondition = z.object({
+  type: z.string(),
+  status: z.enum(["True", "False", "Unknown"]),
+  reason: z.string(),
+  message: z.string(),
+  observedGeneration: z.number().default(0),
   /** RFC 3339. */
-  readonly lastTransitionTime: string;
-}
+  lastTransitionTime: z.string(),
+});
+
+export type Condition = Readonly<z.output<typeof storedCondition>>;
 
 /** A condition without its times. */
 export type UnstampedCondition = Omit<Condition, "observedGeneration" | "lastTransitionTime">;

@@ -66,12 +66,11 @@ export interface Streak {
   readonly successes: number;
   readonly failures: number;
   readonly errors: number;
-  readonly totalFailures: number;
   /** When the last answer came; undefined before the first. */
   readonly lastAt?: number | undefined;
 }
 
-export const NO_STREAK: Streak = { successes: 0, failures: 0, errors: 0, totalFailures: 0 };
+export const NO_STREAK: Streak = { successes: 0, failures: 0, errors: 0 };
 
 /** An empty answer with warnings may lack data, and so does not mean that no alert fires. */
 export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, answer: QueryAnswer): CheckVerdict {
@@ -113,12 +112,11 @@ export function addVerdict(
   { check, at }: { readonly check: Pick<CheckSpec, "periodSeconds">; readonly at: number },
 ): Streak {
   if (before.lastAt !== undefined && at <= before.lastAt) return before;
-  const streak = isOld(check, before, at) ? { ...NO_STREAK, totalFailures: before.totalFailures } : before;
+  const streak = isOld(check, before, at) ? NO_STREAK : before;
   return {
     successes: verdict === "Success" ? streak.successes + 1 : 0,
     failures: verdict === "Failure" ? streak.failures + 1 : 0,
     errors: verdict === "Error" ? streak.errors + 1 : 0,
-    totalFailures: streak.totalFailures + (verdict === "Failure" ? 1 : 0),
     lastAt: at,
   };
 }

@@ -143,10 +143,7 @@ export const storedResult = z.object({
 export type StoredResult = z.output<typeof storedResult>;
 
 /** Reads stored results. One that is older than `since`, or without a time, counts as none. */
-export function readResults(
-  stored: readonly (StoredResult & { readonly totalFailures?: number })[],
-  since: number,
-): NamedResult[] {
+export function readResults(stored: readonly StoredResult[], since: number): readonly NamedResult[] {
   return stored.flatMap(({ name, lastVerdict, sample, message, ...read }) => {
     const lastAt = parseTimestamp(read.lastTime);
     if (lastAt === undefined || lastAt < since) return [];
@@ -154,14 +151,13 @@ export function readResults(
       successes: read.consecutiveSuccesses,
       failures: read.consecutiveFailures,
       errors: read.consecutiveErrors,
-      totalFailures: read.totalFailures ?? 0,
       lastAt,
     };
     return [{ name, lastVerdict, sample, message, streak }];
   });
 }
 
-/** The result as it is stored: only the failures in a row, not all of them. */
+/** The result as it is stored. */
 export function formatResult({ name, lastVerdict, sample, message, streak }: NamedResult): StoredResult {
   return {
     name,

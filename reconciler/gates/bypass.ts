@@ -10,19 +10,10 @@
  */
 import { CLOCK_SKEW_MS, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { Bypass, Zone } from "../model/zone.ts";
+import type { BypassRecord } from "./record.ts";
 
 /** Milliseconds that a bypass may last. */
 export const MAX_BYPASS_MS = 24 * 3_600_000;
-
-/** The verdict of a gate on a value. */
-export interface BypassRecord {
-  readonly zone: string;
-  /** The value as it was written: an RFC 3339 timestamp. */
-  readonly until: string;
-  /** False if it was too far ahead when the gate saw it first. */
-  readonly accepted: boolean;
-  readonly reason?: string | undefined;
-}
 
 type Annotated = Pick<Zone, "name" | "bypass">;
 

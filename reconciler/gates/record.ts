@@ -4,42 +4,49 @@
  */
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { formatResult, type NamedResult, readResults, storedResult } from "../checks/result.ts";
-import type { Condition } from "../../infra/kubernetes/condition.ts";
-import type { BypassRecord } from "./bypass.ts";
+import { formatResult, readResults, storedResult } from "../checks/result.ts";
+import { type Condition, storedCondition } from "../../infra/kubernetes/condition.ts";
 
 export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
 /** When a gate is asked. */
 export type Point = (typeof POINTS)[number];
 
+const TIME = z.string().transform((text, context) => {
+  const ms = parseTimestamp(text);
+  if (ms !== undefined) return ms;
+  context.addIssue("no timestamp");
+  return z.NEVER;
+});
+
 /** One stage at which the gate is asked: before `zone`, or after the last zone. */
-export interface Stage {
-  readonly point: Point;
-  /** "" after the last zone. */
-  readonly zone: string;
-  /** When the rollout first wanted to go on: the zone before was done. Initial delays begin then. */
-  readonly since: number;
-  /** `Bypassed`: the zone begins without its checks, as a person wants it. */
-  readonly state: "Waiting" | "Passed" | "Failed" | "Bypassed";
-  readonly checks: readonly NamedResult[];
-}
+const STAGE = z
+  .object({
+    point: z.enum(POINTS),
+    /** "" after the last zone. */
+    zone: z.string(),
+    /** When the rollout first wanted to go on: the zone before was done. Initial delays begin then. */
+    since: TIME,
+    /** `Bypassed`: the zone begins without its checks, as a person wants it. */
+    state: z.enum(["Waiting", "Passed", "Failed", "Bypassed"]),
+    checks: z.array(storedResult).default([]),
+  })
+  .transform((stage) => ({ ...stage, checks: readResults(stage.checks, stage.since) }));
+export type Stage = Readonly<z.output<typeof STAGE>>;
 
-export interface ZoneRecord {
-  readonly name: string;
+const COUNT = z.int().min(0);
+const ZONE = z.object({
+  name: z.string(),
   /** Its update revision when the group was last settled: a way back there is always open. */
-  readonly settledRevision: string;
+  settledRevision: z.string(),
   /** The gate has let it begin: in this rollout, or in an earlier one that was never finished. */
-  readonly began?: "Now" | "Earlier" | undefined;
-  /** Its pods when it was let begin in this rollout. While they do not change, its pass gets old. */
-  readonly counts?: PodCounts | undefined;
-}
-
-/** Pods of a zone: of the current revision, of the update revision, and those that are not ready. */
-interface PodCounts {
-  readonly current: number;
-  readonly updated: number;
-  readonly notReady: number;
-}
+  began: z.enum(["Now", "Earlier"]).optional(),
+  /**
+   * Its pods when it was let begin in this rollout: of the current revision, of the update revision, and those that
+   * were not ready. While they do not change, its pass gets old.
+   */
+  counts: z.object({ current: COUNT, updated: COUNT, notReady: COUNT }).optional(),
+});
+export type ZoneRecord = Readonly<z.output<typeof ZONE>>;
 
 /** The zone as one that began then, or has not begun. */
 export const withBegan = ({ name, settledRevision }: ZoneRecord, began: "Earlier" | undefined): ZoneRecord => ({
@@ -47,6 +54,17 @@ export const withBegan = ({ name, settledRevision }: ZoneRecord, began: "Earlier
   settledRevision,
   ...(began && { began }),
 });
+
+/** The verdict of a gate on the bypass of a zone. */
+const BYPASS = z.object({
+  zone: z.string(),
+  /** The value as it was written: an RFC 3339 timestamp. */
+  until: z.string(),
+  /** False if it was too far ahead when the gate saw it first. */
+  accepted: z.boolean(),
+  reason: z.string().optional(),
+});
+export type BypassRecord = Readonly<z.output<typeof BYPASS>>;
 
 export interface GateRecord {
   /** Names the rollout: a hash of the update revisions of all zones. */
@@ -62,56 +80,17 @@ export interface GateRecord {
   readonly bypasses: readonly BypassRecord[];
 }
 
-const Time = z.string().transform((text, context) => {
-  const ms = parseTimestamp(text);
-  if (ms !== undefined) return ms;
-  context.addIssue("no timestamp");
-  return z.NEVER;
-});
-const Result = storedResult.extend({ totalFailures: z.int().min(0).default(0) });
-const StatusStage = z.object({
-  point: z.enum(["BeforeFirstZone", "BetweenZones", "AfterLastZone"]),
-  zone: z.string(),
-  since: Time,
-  state: z.enum(["Waiting", "Passed", "Failed", "Bypassed"]),
-  checks: z.array(Result).default([]),
-});
-const Count = z.int().min(0);
-const StatusZone = z.object({
-  name: z.string(),
-  settledRevision: z.string(),
-  began: z.enum(["Now", "Earlier"]).optional(),
-  counts: z.object({ current: Count, updated: Count, notReady: Count }).optional(),
-});
-const StatusBypass = z.object({
-  zone: z.string(),
-  until: z.string(),
-  accepted: z.boolean(),
-  reason: z.string().optional(),
-});
-const Status = z.object({
-  observedGeneration: z.number().optional(),
+const RECORD = z.object({
   identity: z.string(),
-  startTime: Time,
-  settledTime: Time.optional(),
+  startTime: TIME,
+  settledTime: TIME.optional(),
   retried: z.string().optional(),
-  zones: z.array(StatusZone).default([]),
-  stages: z.array(StatusStage).default([]),
-  bypasses: z.array(StatusBypass).default([]),
+  zones: z.array(ZONE).default([]),
+  stages: z.array(STAGE).default([]),
+  bypasses: z.array(BYPASS).default([]),
 });
-const Observed = z.object({ observedGeneration: z.number().optional() });
-const Conditions = z.object({
-  conditions: z.array(
-    z.object({
-      type: z.string(),
-      status: z.enum(["True", "False", "Unknown"]),
-      reason: z.string(),
-      message: z.string(),
-      lastTransitionTime: z.string(),
-      observedGeneration: z.number().default(0),
-    }),
-  ),
-});
+const OBSERVED = z.object({ observedGeneration: z.number().optional() });
+const CONDITIONS = z.object({ conditions: z.array(storedCondition) });
 
 /**
  * Reads a status. An unreadable one counts as none: the gate asks again. A result that is older than its
@@ -121,19 +100,17 @@ export function readRecord(status: unknown): {
   readonly observedGeneration: number | undefined;
   readonly record: GateRecord | undefined;
 } {
-  const { observedGeneration } = Observed.safeParse(status).data ?? {};
-  const read = Status.safeParse(status).data;
+  const { observedGeneration } = OBSERVED.safeParse(status).data ?? {};
+  const read = RECORD.safeParse(status).data;
   if (!read) return { observedGeneration, record: undefined };
-  const { identity, startTime: startedAt, settledTime: settledAt, retried, zones, bypasses } = read;
-  const stages = read.stages
-    .filter(({ since }) => since >= startedAt)
-    .map((stage) => ({ ...stage, checks: readResults(stage.checks, stage.since) }));
-  return { observedGeneration, record: { identity, startedAt, settledAt, retried, zones, stages, bypasses } };
+  const { startTime: startedAt, settledTime: settledAt, ...record } = read;
+  const stages = record.stages.filter(({ since }) => since >= startedAt);
+  return { observedGeneration, record: { ...record, startedAt, settledAt, stages } };
 }
 
 /** The conditions of a status; none if they cannot be read. */
 export function readConditions(status: unknown): readonly Condition[] {
-  return Conditions.safeParse(status).data?.conditions ?? [];
+  return CONDITIONS.safeParse(status).data?.conditions ?? [];
 }
 
 /** The record as a status. Absent fields are null, which removes them in a merge patch. */
@@ -147,7 +124,7 @@ export function formatRecord({ identity, startedAt, settledAt, retried, zones, s
     stages: stages.map(({ since, checks, ...stage }) => ({
       ...stage,
       since: formatTimestamp(since),
-      checks: checks.map((result) => ({ ...formatResult(result), totalFailures: result.streak.totalFailures })),
+      checks: checks.map(formatResult),
     })),
     bypasses: bypasses.length > 0 ? bypasses : null,
   };

@@ -142,7 +142,6 @@ function startRecord(gate: Gate, view: GroupView): GateRecord {
     identity: view.identity,
     startedAt: view.now,
     settledAt: isSettled ? view.now : undefined,
-    retried: undefined,
     zones: view.zones.map((zone) => (isSettled ? settledZone(zone) : beginZone(zone, gate, view))),
     stages: [],
     bypasses: gate.record?.bypasses ?? [],

@@ -3,6 +3,7 @@
  * second.
  */
 import * as z from "zod";
+import { type Condition, storedCondition } from "../../infra/kubernetes/condition.ts";
 
 const text = z.string().optional().catch(undefined);
 const count = z.number().catch(0);
@@ -29,15 +30,6 @@ const ROLLING_POD = z.object({
   promoted: z.literal(true).optional().catch(undefined),
 });
 
-const CONDITION = z.object({
-  type: z.string(),
-  status: z.enum(["True", "False", "Unknown"]),
-  reason: z.string(),
-  message: z.string(),
-  lastTransitionTime: z.string(),
-  observedGeneration: z.number().optional(),
-});
-
 const STATUS = z.object({
   /** The generation of the PhasedRollout that the decision was about. */
   observedGeneration: z.number().optional().catch(undefined),
@@ -52,12 +44,10 @@ const STATUS = z.object({
   rolloutStartTime: text,
   rolloutEndTime: text,
   rollingPodStatus: ROLLING_POD.optional().catch(undefined),
-  conditions: z.array(CONDITION).catch([]),
+  conditions: z.array(storedCondition).catch([]),
 });
 
 export type PhasedStatus = z.output<typeof STATUS>;
-/** A condition of any writer; the generation may be missing. */
-type StoredCondition = z.output<typeof CONDITION>;
 /** The step of the rollout: the conditions before the pod below `partition` is released. */
 export type RollingPodStatus = z.output<typeof ROLLING_POD>;
 
@@ -67,6 +57,6 @@ export function readStatus(status: unknown): PhasedStatus {
 }
 
 /** The condition of this type, if the status has it. */
-export function findCondition({ conditions }: PhasedStatus, type: string): StoredCondition | undefined {
+export function findCondition({ conditions }: PhasedStatus, type: string): Condition | undefined {
   return conditions.find((condition) => condition.type === type);
 }

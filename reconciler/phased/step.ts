@@ -68,7 +68,7 @@ function isFinallyPassed(snapshot: TargetSnapshot): boolean {
 }
 
 /** True if its last success is more than two periods old, and more than a minute. */
-export function isCheckOutdated({ rollout: { check }, now }: TargetSnapshot, step: RollingPodStatus): boolean {
+export function isSuccessOld({ rollout: { check }, now }: TargetSnapshot, step: RollingPodStatus): boolean {
   return isOld(check, { lastAt: timeOf(step.lastCheckTime) }, now);
 }
 
@@ -215,7 +215,6 @@ function streakOf(step: RollingPodStatus): Streak {
     successes: step.consecutiveSuccessfulChecks,
     failures: step.consecutiveFailedChecks,
     errors: step.consecutiveErrors ?? 0,
-    totalFailures: step.totalFailedChecks,
     lastAt: step.lastAttemptTime === undefined ? undefined : Date.parse(step.lastAttemptTime),
   };
 }
@@ -234,7 +233,7 @@ export function countAnswer(
     lastAttemptTime: new Date(answer.at).toISOString(),
     consecutiveSuccessfulChecks: streak.successes,
     consecutiveFailedChecks: streak.failures,
-    totalFailedChecks: streak.totalFailures,
+    totalFailedChecks: step.totalFailedChecks + (lastVerdict === "Failure" ? 1 : 0),
     checkHash: hashOf(check),
   };
   if (lastVerdict === "Error")

@@ -141,7 +141,7 @@ export const WORLDS: Readonly<Partial<Record<Reason, () => World>>> = {
   GateWaiting: () => gated(),
   GateFailed: () => gated({ state: "Failed" }),
   GateInvalid: () => {
-    const streak = { successes: 0, failures: 0, errors: 1, totalFailures: 0, lastAt: T0 };
+    const streak = { successes: 0, failures: 0, errors: 1, lastAt: T0 };
     const world = gated({
       checks: [{ name: "errors", lastVerdict: "Error", message: "BadQuery: parse error", streak }],
     });
@@ -163,7 +163,7 @@ export const WORLDS: Readonly<Partial<Record<Reason, () => World>>> = {
           name: "errors",
           lastVerdict: "Error",
           message: "no answer",
-          streak: { successes: 0, failures: 0, errors: 1, totalFailures: 0, lastAt: T0 },
+          streak: { successes: 0, failures: 0, errors: 1, lastAt: T0 },
         },
       ],
     }),

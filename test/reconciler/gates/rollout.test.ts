@@ -192,7 +192,7 @@ describe("the record of a rollout", () => {
   });
 
   it("trusts no time that is to come: after the clock was turned back the checks of its open stages are asked again", () => {
-    const streak = { successes: 2, failures: 0, errors: 0, totalFailures: 0, lastAt: T0 + 3_601_000 };
+    const streak = { successes: 2, failures: 0, errors: 0, lastAt: T0 + 3_601_000 };
     const check = { name: "errors", lastVerdict: "Success" as const, streak };
     const stage = {
       point: "BetweenZones" as const,
