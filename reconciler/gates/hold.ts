@@ -1,7 +1,7 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. Only stored passes count. */
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { hasFailed } from "../checks/check.ts";
-import { isCheckRefused, type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
+import { type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { Bypass, GateVerdicts, Zone } from "../model/zone.ts";
 import { RETRY_ANNOTATION, type Gate, soakEnd } from "./gate.ts";
@@ -115,24 +115,15 @@ export function reasonOf(gate: Gate, stage: Stage): Extract<Reason, `Gate${strin
     : "GateWaiting";
 }
 
-/** The problem of the expressions of the gate's present spec that was found before they were all answered. */
-function doubtOf(gate: Gate, { state, checks }: Stage): string | undefined {
-  const { generation, observedGeneration, onError } = gate;
-  if (state === "Passed" || onError === "Proceed" || generation !== observedGeneration) return undefined;
-  const isAnswered = ({ name }: NamedCheck): boolean =>
-    checks.some((result) => result.name === name && result.lastVerdict !== "Error");
-  const valid = gate.conditions.find(({ type }) => type === "Valid");
-  return valid?.reason === "ExpressionInvalid" && !gate.checks.every(isAnswered) ? valid.message : undefined;
-}
-
-/** The problem of a gate that cannot open: its spec cannot be read, or an expression was refused when it was last asked. */
-function whyInvalid(gate: Gate, stage: Stage): string | undefined {
-  const { generation, observedGeneration, onError } = gate;
-  if (stage.state === "Passed" || generation !== observedGeneration) return undefined;
-  const valid = gate.conditions.find(({ type }) => type === "Valid");
-  if (valid?.reason === "SpecUnreadable") return valid.message;
-  const refused = stage.checks.filter(isCheckRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
-  return refused.length > 0 && onError === "Wait" ? refused.join("; ") : undefined;
+/** The problem of a gate that cannot open: its spec cannot be read, or an expression was refused. */
+function whyInvalid(
+  { generation, observedGeneration, onError, conditions }: Gate,
+  { state }: Stage,
+): string | undefined {
+  if (state !== "Waiting" || generation !== observedGeneration) return undefined;
+  const valid = conditions.find(({ type }) => type === "Valid");
+  const isInvalid = valid?.reason === "SpecUnreadable" || (valid?.reason === "ExpressionInvalid" && onError === "Wait");
+  return isInvalid ? valid.message : undefined;
 }
 
 const PLACES: Readonly<Record<Point, (zone: string) => string>> = {
@@ -149,9 +140,7 @@ export function describeStage(gate: Gate, stage: Stage, record: GateRecord): str
   const invalid = whyInvalid(gate, stage);
   if (invalid !== undefined) return `it is invalid, and opens only once it is corrected: ${invalid}`;
   const resultOf = ({ name }: NamedCheck) => stage.checks.find((result) => result.name === name);
-  const doubt = doubtOf(gate, stage);
   const checks = [
-    ...(doubt === undefined ? [] : [`it may be invalid (${doubt})`]),
     ...(stage.state === "Waiting" && gate.soakSeconds > 0
       ? [`it soaks until ${formatTimestamp(soakEnd(gate, stage))}`]
       : []),

@@ -4,6 +4,7 @@ import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
 import { isCheckRefused, type NamedCheck, REFUSALS } from "../checks/result.ts";
 import { type Gate, isReadable } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
+import { findImpossible } from "./placeholder-values.ts";
 import type { GateRecord, Stage } from "./record.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import type { Condition, UnstampedCondition } from "../../infra/kubernetes/condition.ts";
@@ -43,58 +44,45 @@ export function describeOpen(gate: Gate, record: GateRecord | undefined): Unstam
   return { type: "Open", status: "False", reason: reasonOf(gate, stage), message };
 }
 
-/** What is known of the expressions of a gate, sentences each. */
-export interface ExpressionFindings {
-  /** No server can answer them, or Prometheus refuses them. */
-  readonly errors: readonly string[];
-  /** Prometheus has not said yet whether it understands them. */
-  readonly open: readonly string[];
-  /** No answer of Prometheus can change it. */
-  readonly isFinal?: true;
-}
+const say = (status: UnstampedCondition["status"], reason: string, message = ""): UnstampedCondition => ({
+  type: "Valid",
+  status,
+  reason,
+  message,
+});
 
-/** The condition `Valid`: a gate may have problems although the API server has accepted it. */
-export function describeValid(gate: Gate, hasZones: boolean, { errors, open }: ExpressionFindings): UnstampedCondition {
-  const say = (status: UnstampedCondition["status"], reason: string, message: string): UnstampedCondition => ({
-    type: "Valid",
-    status,
-    reason,
-    message,
-  });
+/**
+ * The condition `Valid`: a gate may have problems although the API server has accepted it. By the spec, then by the last
+ * results, then as it is stored for this spec. Undefined if Prometheus must be asked whether it understands the
+ * expressions.
+ */
+export function describeValid(gate: Gate, hasZones: boolean, stage?: Stage): UnstampedCondition | undefined {
   if (!isReadable(gate)) return say("False", "SpecUnreadable", "the spec cannot be read: the gate never opens");
-  if (errors.length > 0) return say("False", "ExpressionInvalid", errors.join("; "));
+  const impossible = findImpossible(gate);
+  if (impossible.length > 0) return say("False", "ExpressionInvalid", impossible.join("; "));
   if (!hasZones)
     return say("False", "GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
-  if (open.length > 0) return say("Unknown", "ExpressionUnanswered", open.join("; "));
-  return say("True", "Valid", "");
+  return validByResults(gate, stage) ?? gate.conditions.find((one) => isOfSpec(gate, one) && one.reason in ANSWERED);
 }
 
-/** The findings that the status of a gate keeps, as long as its spec is the same; undefined if there are none. */
-export function knownFindings({ generation, conditions }: Gate): ExpressionFindings | undefined {
-  const valid = conditions.find(({ type }) => type === "Valid");
-  if (!valid || valid.observedGeneration !== generation || !KNOWN.has(valid.reason)) return undefined;
-  const found = (reason: string): string[] => (valid.reason === reason ? [valid.message] : []);
-  return { errors: found("ExpressionInvalid"), open: found("ExpressionUnanswered") };
-}
+const ANSWERED = { Valid: true, ExpressionInvalid: true } as const;
 
-/** Gates without a group are not asked: once it has zones, they are. */
-const KNOWN: ReadonlySet<string> = new Set(["Valid", "ExpressionInvalid", "ExpressionUnanswered"]);
+const isOfSpec = ({ generation }: Gate, { type, observedGeneration }: Condition): boolean =>
+  type === "Valid" && observedGeneration === generation;
 
-/** The findings by the last results, if they tell. A failed stage may have those of an earlier spec. */
-export function findInResults(
-  { checks }: Gate,
-  stage: Stage | undefined,
-  before: ExpressionFindings,
-): ExpressionFindings {
-  if (!stage || stage.state === "Failed" || before.isFinal) return before;
-  const errors = stage.checks.filter(isCheckRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
-  if (errors.length > 0) return { errors, open: [] };
+/** A failed stage may have results of an earlier spec. */
+function validByResults({ checks }: Gate, stage: Stage | undefined): UnstampedCondition | undefined {
+  if (!stage || stage.state === "Failed") return undefined;
+  const refused = stage.checks.filter(isCheckRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
+  if (refused.length > 0) return say("False", "ExpressionInvalid", refused.join("; "));
   const isAnswered = ({ name }: NamedCheck): boolean =>
     stage.checks.some((result) => result.name === name && result.lastVerdict !== "Error");
-  return checks.length > 0 && checks.every(isAnswered) ? NO_FINDINGS : before;
+  return checks.every(isAnswered) ? say("True", "Valid") : undefined;
 }
 
-export const NO_FINDINGS: ExpressionFindings = { errors: [], open: [] };
+/** The stored condition of this spec, if Prometheus did not answer yet. */
+export const unanswered = (gate: Gate): UnstampedCondition | undefined =>
+  gate.conditions.find((one) => isOfSpec(gate, one) && one.reason === "ExpressionUnanswered");
 
 /** An expression that was tried. */
 interface TriedExpression {
@@ -106,7 +94,8 @@ interface TriedExpression {
   readonly answer: QueryAnswer | undefined;
 }
 
-export function findInAnswers(tried: readonly TriedExpression[]): ExpressionFindings {
+/** The condition `Valid` after the expressions were tried. */
+export function validByAnswers(tried: readonly TriedExpression[]): UnstampedCondition {
   const errors: string[] = [];
   const open: string[] = [];
   for (const { name, which, answer } of tried) {
@@ -114,7 +103,8 @@ export function findInAnswers(tried: readonly TriedExpression[]): ExpressionFind
     else if (answer.kind === "Error")
       (REFUSALS.has(answer.code) ? errors : open).push(`check ${name}: ${answer.code}: ${which}${answer.message}`);
   }
-  return { errors, open };
+  if (errors.length > 0) return say("False", "ExpressionInvalid", errors.join("; "));
+  return open.length > 0 ? say("Unknown", "ExpressionUnanswered", open.join("; ")) : say("True", "Valid");
 }
 
 /** True if two statuses say the same, whenever their conditions began. */

@@ -10,22 +10,19 @@ import { askChecks, type Round } from "../../checks/act/ask-prometheus.ts";
 import type { Answers } from "../../checks/result.ts";
 import { advanceGate, type Advance, isAt } from "../advance.ts";
 import type { Gate } from "../gate.ts";
-import { findImpossible, sampleValues } from "../placeholder-values.ts";
+import { sampleValues } from "../placeholder-values.ts";
 import { formatRecord, type GateRecord, outlineOf, readRecord } from "../record.ts";
-import { type Condition, stampCondition } from "../../../infra/kubernetes/condition.ts";
+import { type Condition, stampCondition, type UnstampedCondition } from "../../../infra/kubernetes/condition.ts";
 import {
   bypassesSeen,
   changesOf,
   complaintOf,
   describeOpen,
   describeValid,
-  type ExpressionFindings,
-  findInAnswers,
-  findInResults,
-  knownFindings,
-  NO_FINDINGS,
   type GateChange,
   isSameReport,
+  unanswered,
+  validByAnswers,
 } from "../report.ts";
 import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 
@@ -36,13 +33,8 @@ interface GateContext extends Omit<Context, "stop"> {
   /** Reads the rollout again if `view` is old by now, otherwise resolves with it; undefined if its zones are gone. */
   readonly renew: (view: RolloutView) => Promise<RolloutView | undefined>;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
-  /** What came of the expressions that this process has tried, by the UID of the gate. */
-  readonly tried: Map<string, Tried>;
-}
-
-export interface Tried {
-  readonly generation: number;
-  readonly findings: ExpressionFindings;
+  /** The generations of the gates whose expressions this process has tried, by UID. */
+  readonly tried: Map<string, number>;
 }
 
 export interface Followed {
@@ -70,22 +62,19 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, cont
 }
 
 async function follow(gate: Gate, view: RolloutView | undefined, context: GateContext): Promise<Followed> {
-  const [asked, found] = await Promise.all([
-    view && ask(gate, view, context),
-    findInExpressions(gate, view !== undefined, context),
-  ]);
-  const { next, view: latest } = asked ?? {};
+  const { next, view: latest } = view ? await ask(gate, view, context) : {};
   const record = next?.record ?? (gate.record && forgetOldSpec(gate, gate.record));
-  const findings = findInResults(gate, record?.stages.at(-1), found);
   const stamp = { earlier: gate.conditions, generation: gate.generation, now: context.clock.now() };
-  const valid = stampCondition(describeValid(gate, view !== undefined, findings), stamp);
-  const conditions = [valid, stampCondition(describeOpen(gate, record), stamp)];
+  const found = describeValid(gate, view !== undefined, record?.stages.at(-1)) ?? (await tryExpressions(gate, context));
+  const valid = stampCondition(found, stamp);
+  const judged = { ...gate, observedGeneration: gate.generation, conditions: [valid] };
+  const conditions = [valid, stampCondition(describeOpen(judged, record), stamp)];
   const nextAt = next?.nextAt;
   const stored = await store(gate, statusOf(gate.generation, record, conditions), context);
   if (!stored) return { progressed: false, nextAt };
   // Fields that the definition does not know are not stored, and would look new in each tick.
   const { record: kept } = readRecord(stored.status);
-  context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(gate, kept, latest)]);
+  context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(judged, kept, latest)]);
   return { progressed: outlineOf(kept) !== outlineOf(gate.record), nextAt };
 }
 
@@ -112,6 +101,11 @@ async function ask(gate: Gate, view: RolloutView, context: GateContext): Promise
   return { next: isSame ? advanceGate(gate, latest, answers) : renewed, view: latest };
 }
 
+function changesBetween(gate: Gate, after: GateRecord | undefined, view: RolloutView | undefined): GateChange[] {
+  if (!after) return [];
+  return [...(view ? bypassesSeen(gate.record, after, view) : []), ...changesOf(gate, gate.record, after)];
+}
+
 /** Undefined if the gate has this status already. */
 async function store(gate: Gate, after: ReturnType<typeof statusOf>, context: GateContext) {
   const { ref, resourceVersion, observedGeneration, record, conditions } = gate;
@@ -120,30 +114,15 @@ async function store(gate: Gate, after: ReturnType<typeof statusOf>, context: Ga
   return await writeStatus(rolloutGates, change, context);
 }
 
-function changesBetween(gate: Gate, record: GateRecord | undefined, view: RolloutView | undefined): GateChange[] {
-  if (!record) return [];
-  return [...(view ? bypassesSeen(gate.record, record, view) : []), ...changesOf(gate, gate.record, record)];
-}
-
 /**
- * What the status keeps of the expressions. After a change, and once in each process until Prometheus has answered, they
- * are tried before the rollout needs them: a mistake shows when the gate is written, not when a zone waits for it.
+ * Asks each expression once, with sample values for its placeholders, before the rollout needs them: a mistake shows when
+ * the gate is written, not when a zone waits for it. Until Prometheus has answered, once in each process.
  */
-async function findInExpressions(gate: Gate, hasZones: boolean, context: GateContext): Promise<ExpressionFindings> {
-  const known = knownFindings(gate);
-  if (known?.errors.length !== 0) {
-    const errors = findImpossible(gate);
-    if (errors.length > 0) return { errors, open: [], isFinal: true };
-  }
-  if (!hasZones || known?.open.length === 0) return known ?? NO_FINDINGS;
-  const tried = context.tried.get(gate.ref.uid);
-  if (tried?.generation === gate.generation) return tried.findings;
-  return await tryExpressions(gate, known !== undefined, context);
-}
-
-/** Asks each expression once, with sample values for its placeholders. */
-async function tryExpressions(gate: Gate, isTroubled: boolean, context: GateContext): Promise<ExpressionFindings> {
+async function tryExpressions(gate: Gate, context: GateContext): Promise<UnstampedCondition> {
   const { namespace, uid } = gate.ref;
+  const earlier = unanswered(gate);
+  if (earlier && context.tried.get(uid) === gate.generation) return earlier;
+  const isTroubled = earlier !== undefined;
   const scope = { namespace, values: sampleValues(gate), dueAt: context.clock.now(), isTroubled };
   const tries = gate.checks.flatMap(({ name, query, baseline }) => [
     { name, which: baseline ? "the query: " : "", query },
@@ -152,11 +131,9 @@ async function tryExpressions(gate: Gate, isTroubled: boolean, context: GateCont
   const asked = await Promise.all(
     tries.map(async ({ query, ...one }) => ({ ...one, answer: await context.round.ask({ ...scope, query }) })),
   );
-  const findings = findInAnswers(asked);
   // What had no turn was not asked: the next tick tries again.
-  if (asked.every(({ answer }) => answer !== undefined))
-    context.tried.set(uid, { generation: gate.generation, findings });
-  return findings;
+  if (asked.every(({ answer }) => answer !== undefined)) context.tried.set(uid, gate.generation);
+  return validByAnswers(asked);
 }
 
 const statusOf = (

@@ -20,7 +20,7 @@ import type { Draft } from "../../report/events.ts";
 import { isOutdated } from "../../rollout/act/take-rollout-step.ts";
 import { decideByStatus, decideUngated } from "../../rollout/decide-rollout.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
-import { followGate, type Followed, type Tried } from "./follow-gate.ts";
+import { followGate, type Followed } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
 
 interface GatesScope {
@@ -69,7 +69,7 @@ interface GatesTools {
 
 export function createGates({ clock, log }: GatesTools): Gates {
   const list = createGateLister(clock, log);
-  const tried = new Map<string, Tried>();
+  const tried = new Map<string, number>();
 
   return {
     async begin(context, { namespaces, emitEvents, beginRound }) {

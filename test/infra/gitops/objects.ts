@@ -2,7 +2,7 @@
 import { describeProtection } from "../../../reconciler/budget/protection.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import { NO_STREAK } from "../../../reconciler/checks/check.ts";
-import { describeOpen, describeValid } from "../../../reconciler/gates/report.ts";
+import { describeOpen, describeValid, validByAnswers } from "../../../reconciler/gates/report.ts";
 import type { Stage } from "../../../reconciler/gates/record.ts";
 import { decideStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
@@ -48,28 +48,22 @@ interface GateCase {
   readonly state?: Stage["state"];
   readonly verdict?: "Failure" | "Error";
   readonly hasZones?: boolean;
-  readonly errors?: readonly string[];
-  readonly open?: readonly string[];
+  /** What Prometheus says of its expression. */
+  readonly said?: "BadQuery" | "Unreachable";
   readonly generation?: number;
 }
 
-function gate({
-  mode = "Enforce",
-  state,
-  verdict,
-  hasZones = true,
-  errors = [],
-  open = [],
-  generation = 1,
-}: GateCase): Target {
+const VECTOR = { kind: "Vector", samples: 0, warnings: [] } as const;
+
+function gate({ mode = "Enforce", state, verdict, hasZones = true, said, generation = 1 }: GateCase): Target {
   const own = gateOf({ spec: { mode } });
   const checks = verdict ? [{ name: "errors", lastVerdict: verdict, streak: { ...NO_STREAK, failures: 1 } }] : [];
   const stage = state && ({ point: "BetweenZones", zone: "b", since: START, state, checks } as const);
   const record = stage && { identity: "x", startedAt: START, zones: [], bypasses: [], stages: [stage] };
   const stamp = { earlier: undefined, generation: 1, now: START };
-  const conditions = [describeValid(own, hasZones, { errors, open }), describeOpen(own, record)].map((one) =>
-    stampCondition(one, stamp),
-  );
+  const answer = said ? ({ kind: "Error", code: said, message: "" } as const) : VECTOR;
+  const valid = describeValid(own, hasZones) ?? validByAnswers([{ name: "errors", which: "", answer }]);
+  const conditions = [valid, describeOpen(own, record)].map((one) => stampCondition(one, stamp));
   const { metadata, ...rest } = gateObject({ spec: { mode }, generation });
   return {
     apiVersion: "zonewise.dev/v1",
@@ -170,8 +164,8 @@ export const CASES: readonly Case[] = [
   ["a gate that has failed", gate({ state: "Failed", verdict: "Failure" }), "Degraded"],
   ["a gate that has failed and only observes", gate({ state: "Failed", mode: "Observe" }), "Healthy"],
   ["a gate before its zones exist", gate({ hasZones: false }), "Progressing"],
-  ["a gate that is no PromQL", gate({ errors: ["no PromQL"] }), "Degraded"],
-  ["a gate whose Prometheus was not reached yet", gate({ open: ["Unreachable"] }), "Healthy"],
+  ["a gate that is no PromQL", gate({ said: "BadQuery" }), "Degraded"],
+  ["a gate whose Prometheus was not reached yet", gate({ said: "Unreachable" }), "Healthy"],
   ["a gate that was changed", gate({ state: "Passed", generation: 2 }), "Progressing"],
   ["a gate without a status", empty("RolloutGate"), "Progressing"],
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
-import { describeValid, NO_FINDINGS } from "../../../reconciler/gates/report.ts";
+import { describeValid } from "../../../reconciler/gates/report.ts";
 import { data, gateOf, noData, stored, T0, viewOf } from "./builders.ts";
 import { b, play, reasonFor, zones } from "./play.ts";
 
@@ -33,12 +33,12 @@ describe("the soak time of a gate", () => {
     assert.equal(advanceGate(stored(traits, record), view, new Map()).nextAt, T0 + 60_000);
     assert.deepEqual(play(traits, [0, noData], [60, noData], [61, noData]).seen.slice(1), ["- Passed", "- Passed"]);
     assert.equal(reasonFor(traits, play(traits, [0, noData], [60, noData], [61, noData]).record, 600), undefined);
-    assert.equal(describeValid(gateOf(traits), true, NO_FINDINGS).reason, "Valid");
+    assert.equal(describeValid(gateOf(traits), true, record.stages.at(-1))?.reason, "Valid");
   });
 
   it("a gate without either never opens", () => {
     const traits = { spec: { checks: [] } };
-    assert.equal(describeValid(gateOf(traits), true, NO_FINDINGS).reason, "SpecUnreadable");
+    assert.equal(describeValid(gateOf(traits), true)?.reason, "SpecUnreadable");
     assert.equal(play(traits, [0, noData], [9999, noData]).record.stages.at(-1)?.state, "Waiting");
   });
 });

@@ -60,19 +60,3 @@ onCluster("a baseline from before the rollout is asked for that time", async (ga
     ["y", String(Date.parse(startTime) / 1000)],
   ]);
 });
-
-onCluster("a placeholder that does not exist makes the gate invalid, and nothing is asked with it", async (gates) => {
-  const { stage, prometheus, cluster } = gates;
-  writeGate(gates, {}, { query: { expr: `errors{zone="$(zones)"}`, url: prometheus.url } });
-  await gates.tick(cluster, 2);
-  const valid = conditionOf(gates, "Valid");
-  assert.equal(valid?.reason, "ExpressionInvalid");
-  assert.match(
-    valid.message,
-    /^check errors: query\.expr: \$\(zones\) is not a placeholder here: those are \$\(namespace\), \$\(group\), \$\(zone\)/,
-  );
-  deploy(stage, "x:2");
-  const { outcomes } = await gates.tick(cluster, 40);
-  assert.equal(outcomes[0]?.state === "held" && outcomes[0].hold.reason, "GateInvalid");
-  assert.deepEqual([prometheus.seen.length, zonesBegun(gates)], [0, A]);
-});

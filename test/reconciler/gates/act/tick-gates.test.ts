@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import { RolloutError } from "../../../../infra/errors.ts";
-import { formatTimestamp } from "../../../../infra/timestamp.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
-import { ANNOTATIONS } from "../../../../reconciler/model/annotations.ts";
 import type { Draft } from "../../../../reconciler/report/events.ts";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 import { conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
-import { amend } from "../../../builders.ts";
 
 const [A, B, C] = ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"];
 
@@ -56,51 +53,6 @@ onCluster(
   },
 );
 
-onCluster("a gate asks no more often than the period, and says when the next check is due", async (gates) => {
-  const { stage, prometheus, cluster } = gates;
-  writeGate(gates, {}, { periodSeconds: 20 });
-  await gates.tick(cluster, 2);
-  prometheus.answer = () => 1;
-  prometheus.seen.length = 0;
-  deploy(stage, "x:2");
-  await gates.tick(cluster, 100, () => prometheus.seen.length === 1);
-  const { nextCheckAt = 0 } = await gates.tick(cluster, 5);
-  assert.equal(prometheus.seen.length, 1);
-  const leftMs = nextCheckAt - stage.time.now();
-  assert.ok(leftMs > 10_000 && leftMs <= 20_000, `${leftMs} ms`);
-});
-
-for (const [name, answer, reason, message] of [
-  ["Prometheus cannot be reached", "hang up", "GateUnreachable", /has no answer \(Unreachable/],
-  [
-    "the expression is refused",
-    { status: 400, body: failure("unknown function") },
-    "GateInvalid",
-    /it is invalid, and opens only once it is corrected: check errors: BadQuery: unknown function \(400\)$/,
-  ],
-  [
-    "the expression cannot be evaluated on the data of now",
-    { status: 422, body: failure("many-to-many matching", "execution") },
-    "GateUnreachable",
-    /NotEvaluated: many-to-many matching \(422\)/,
-  ],
-  ["a check has failed for good", 1, "GateFailed", /is stopped by gate gate.*has failed 2 times in a row.*retry-gate/],
-] as const)
-  onCluster(`gates say why they hold when ${name}`, async (gates) => {
-    const { stage, prometheus, cluster } = gates;
-    const query = answer === "hang up" ? { query: { expr: "up", url: "http://127.0.0.1:1" } } : {};
-    writeGate(gates, {}, { failureThreshold: 2, ...query });
-    await gates.tick(cluster, 2);
-    if (answer !== "hang up") prometheus.answer = () => answer;
-    deploy(stage, "x:2");
-    const { outcomes } = await gates.tick(cluster, 30);
-    const held = outcomes[0]?.state === "held" ? outcomes[0].hold : assert.fail();
-    assert.equal(held.reason, reason);
-    assert.match(held.message, message);
-    assert.equal(conditionOf(gates, "Open")?.reason, reason);
-    assert.equal(zonesBegun(gates), A);
-  });
-
 onCluster("gates show what Prometheus says of an expression, before a zone waits for it and then", async (gates) => {
   const { stage, prometheus, cluster } = gates;
   prometheus.answer = () => ({ status: 400, body: failure("1:17: parse error") });
@@ -115,8 +67,7 @@ onCluster("gates show what Prometheus says of an expression, before a zone waits
   prometheus.answer = () => ({ status: 503, body: "" });
   deploy(stage, "x:2");
   const unasked = await hold(20);
-  assert.equal(unasked.reason, "GateUnreachable", "the last word is the last answer");
-  assert.ok(unasked.message.includes(`it may be invalid (${message})`), unasked.message);
+  assert.deepEqual([unasked.reason, unasked.message.includes(message)], ["GateInvalid", true], "what it said counts");
   prometheus.answer = () => ({ status: 400, body: failure("1:17: parse error") });
   const refused = await hold(30);
   assert.equal(refused.reason, "GateInvalid");
@@ -166,37 +117,6 @@ onCluster("gates ask Prometheus about their expressions once, and again only whi
   assert.deepEqual([prometheus.seen.length, calls.filter((call) => !call.startsWith("GET"))], [5, []]);
 });
 
-onCluster("gates leave the way back open while they have failed", async (gates) => {
-  const { stage, prometheus, cluster, seen } = gates;
-  writeGate(gates, { when: ["BeforeFirstZone", "BetweenZones"] }, { failureThreshold: 1 });
-  await gates.tick(cluster, 2);
-  deploy(stage, "x:2");
-  await gates.tick(cluster, 60, () => seen.deleted.length === 3);
-  prometheus.answer = () => 1;
-  await gates.tick(cluster, 10);
-  assert.equal(statusOf(gates).stages.at(-1)?.state, "Failed");
-  deploy(stage, "x:1");
-  const { outcomes } = await gates.tick(cluster, 40, () => statusOf(gates).settledTime !== undefined);
-  assert.equal(outcomes[0]?.state, "settled");
-  assert.deepEqual([seen.deleted.length, zonesBegun(gates)], [6, A]);
-});
-
-onCluster("gates hold nothing where they only observe, and say what they would have done", async (gates) => {
-  const { stage, prometheus, cluster, seen } = gates;
-  writeGate(gates, { mode: "Observe" });
-  await gates.tick(cluster, 2);
-  prometheus.answer = () => 1;
-  deploy(stage, "x:2");
-  await gates.tick(cluster, 60, () => seen.deleted.length === 9);
-  assert.equal(zonesBegun(gates), [A, B, C].join());
-  assert.match(
-    statusOf(gates)
-      .stages.map(({ state }) => state)
-      .join(),
-    /^Waiting/,
-  );
-});
-
 onCluster(
   "a gate that is made while the group's step takes long holds the zone that the step would begin",
   async (gates) => {
@@ -222,45 +142,6 @@ onCluster(
     assert.deepEqual(seen.deleted, []);
   },
 );
-
-onCluster("a bypass lets the zones that have one begin, one after the other, and ends by itself", async (gates) => {
-  const { stage, prometheus, cluster, seen } = gates;
-  const annotate = (name: string, forMs: number): void => {
-    const annotations = { [ANNOTATIONS.bypassGatesUntil]: formatTimestamp(stage.time.now() + forMs) };
-    amend(stage.emulator.store, "StatefulSet", name, { annotations });
-  };
-  writeGate(gates, {}, { failureThreshold: 1 });
-  await gates.tick(cluster, 2);
-  prometheus.answer = () => 1;
-  deploy(stage, "x:2");
-  await gates.tick(cluster, 30);
-  assert.deepEqual([statusOf(gates).stages.at(-1)?.state, zonesBegun(gates)], ["Failed", A]);
-  annotate(B, 60_000);
-  annotate(C, 25 * 3_600_000);
-  const { outcomes } = await gates.tick(cluster, 1);
-  assert.deepEqual(
-    outcomes[0]?.bypasses?.map(({ zone }) => zone),
-    [B],
-  );
-  await gates.tick(cluster, 90);
-  assert.deepEqual([zonesBegun(gates), seen.deleted.length, seen.violations], [[A, B].join(), 6, []]);
-  assert.deepEqual(
-    statusOf(gates).stages.map(({ zone, state }) => [zone, state]),
-    [
-      [B, "Bypassed"],
-      [C, "Failed"],
-    ],
-  );
-  const told = gates.events.filter(({ reason }) => reason.includes("Bypass"));
-  assert.deepEqual(
-    told.map(({ regarding, type, reason }) => [regarding.kind, regarding.name, type, reason]),
-    [
-      ["StatefulSet", B, "Warning", "GatesBypassed"],
-      ["StatefulSet", C, "Warning", "BypassRefused"],
-      ["RolloutGate", "gate", "Warning", "GatesBypassed"],
-    ],
-  );
-});
 
 onCluster("a gate stays as it is while the StatefulSets of its namespace cannot be read", async (gates) => {
   const { cluster, stage } = gates;
