@@ -16,7 +16,7 @@ import {
   isFailed,
   isCurrent,
   isOfOtherCheck,
-  isCheckOutdated,
+  isSuccessOld,
   isPassed,
   isUpdated,
   nextCheckAt,
@@ -26,25 +26,11 @@ import { findDownwards, HELD, nameTargetRevision } from "./target.ts";
 
 type StepRule = Rule<[snapshot: TargetSnapshot, step: RollingPodStatus], PhasedDecision>;
 
-/** The first decision about a rollout: it is written down before anything else. */
-const started: TargetRule = (snapshot) => {
-  if (isCurrent(snapshot)) return undefined;
-  const { now } = snapshot;
-  const step = beginStep(placeOf(snapshot), now);
-  return reportRollout(snapshot, {
-    phase: "Rolling",
-    message: describe(snapshot),
-    step,
-    started: writeTime(now),
-    dueAt: now,
-  });
-};
-
 /**
- * The lowest released pod has changed: we have released a pod, somebody else has set the partition, or the replicas
- * have changed while no pod is released.
+ * The first decision about a rollout is written down before anything else. So is another lowest released pod: we have
+ * released a pod, somebody else has set the partition, or the replicas have changed while no pod is released.
  */
-const stepOfPartition: TargetRule = (snapshot) => {
+const stepBegun: TargetRule = (snapshot) => {
   const { now } = snapshot;
   const place = placeOf(snapshot);
   if (currentStep(snapshot)?.partition === place.partition) return undefined;
@@ -52,6 +38,7 @@ const stepOfPartition: TargetRule = (snapshot) => {
     phase: "Rolling",
     message: describe(snapshot),
     step: beginStep(place, now),
+    ...(!isCurrent(snapshot) && { started: writeTime(now) }),
     dueAt: now,
   });
 };
@@ -112,7 +99,7 @@ const promoted: StepRule = (snapshot, step) => {
 
 /** The last success is too long ago, as after a budget that denied for long, or a time without a reconciler. */
 const successesRecent: StepRule = (snapshot, step) => {
-  if (step.promoted || !isPassed(snapshot, step) || !isCheckOutdated(snapshot, step)) return undefined;
+  if (step.promoted || !isPassed(snapshot, step) || !isSuccessOld(snapshot, step)) return undefined;
   return reportStep(snapshot, { ...step, consecutiveSuccessfulChecks: 0 }, { dueAt: snapshot.now });
 };
 
@@ -180,7 +167,7 @@ const decideInStep: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], Phase
 ]);
 
 /** Silent only while nothing rolls. */
-export const decideStep: TargetRule = firstOf([started, stepOfPartition, allReleased, inStep]);
+export const decideStep: TargetRule = firstOf([stepBegun, allReleased, inStep]);
 
 /** The check after the last pod, as a step of partition 0; the partition itself is at the replicas again. */
 export const finalCheck: TargetRule = (snapshot) => {

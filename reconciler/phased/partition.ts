@@ -98,12 +98,11 @@ export const restarted: TargetRule = ({ rollout, target }) => {
  * those that are not updated yet, and those that a scale-out adds.
  */
 export const contained: TargetRule = (snapshot) => {
-  const { target } = snapshot;
+  const { target, pods } = snapshot;
   if (isExplained(snapshot)) return undefined;
-  const partition = containingPartition(snapshot);
-  return partition <= target.partition
-    ? undefined
-    : setPartition(HELD, "Contain", `nobody has checked the pods of ${target.name} below index ${partition}`);
+  const highest = findDownwards(pods, target.replicas, (pod) => !isUpdated(target.status.updateRevision, pod));
+  if (highest === undefined || highest < target.partition) return undefined;
+  return setPartition(HELD, "Contain", `nobody has checked the pods of ${target.name} below index ${highest + 1}`);
 };
 
 /**
@@ -120,11 +119,6 @@ function isExplained(snapshot: TargetSnapshot): boolean {
     partition >= step.partition ||
     (isPassed(snapshot, step) && skipped.every(([, pod]) => pod.revision === status.updateRevision))
   );
-}
-
-/** One above the highest index whose pod is not updated. */
-function containingPartition({ target, pods }: TargetSnapshot): number {
-  return (findDownwards(pods, target.replicas, (pod) => !isUpdated(target.status.updateRevision, pod)) ?? -1) + 1;
 }
 
 function setPartition(partition: number, reason: PartitionReason, message: string): PhasedDecision {

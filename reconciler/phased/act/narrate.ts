@@ -2,29 +2,29 @@
  * Reports the writes for PhasedRollouts: log lines and Events, each from the decision itself, and notices of a change of
  * the status, each once, as the status remembers it.
  */
-import { isSameJson } from "../../../infra/json.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { PhasedRollout } from "../phased-rollout.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
-import type { GatheredRollout } from "./gather-rollouts.ts";
 import type { Write } from "./take-phased-step.ts";
 import { type PhasedStatus, findCondition } from "../status.ts";
 
 interface Written {
   readonly decision: Write;
-  readonly gathered: GatheredRollout;
+  readonly rollout: PhasedRollout;
   /** A budget forbade the write. */
   readonly hold: Hold | undefined;
 }
 
+interface Narrator extends Pick<Recorder, "emitEvents"> {
+  readonly log: Log;
+}
+
 /** Called after each write. A hold lasts: its Event says it, and not a line each tick. */
-export function narrate(
-  { decision, gathered, hold }: Written,
-  { emitEvents, log }: Pick<Recorder, "emitEvents"> & { readonly log: Log },
-): void {
-  const { rollout } = gathered;
-  const notices = hold ? [heldBack(hold)] : noticesOfWrite(decision, gathered);
+export function narrate({ decision, rollout, hold }: Written, { emitEvents, log }: Narrator): void {
+  const notices = hold
+    ? [{ type: "Normal", reason: "StepHeld", message: hold.message } as const]
+    : noticesOfWrite(decision, rollout);
   emitEvents(notices.map((notice) => ({ regarding: rollout, ...notice })));
   const text = hold?.message ?? describe(decision, rollout);
   const { namespace, name } = rollout;
@@ -32,9 +32,7 @@ export function narrate(
     log[hold ? "debug" : "info"](text, { namespace, phasedRollout: name, action: hold ? "hold" : decision.action });
 }
 
-const heldBack = ({ message }: Hold): Notice => ({ type: "Normal", reason: "StepHeld", message });
-
-function noticesOfWrite(decision: Write, { rollout }: GatheredRollout): Notice[] {
+function noticesOfWrite(decision: Write, rollout: PhasedRollout): Notice[] {
   if (decision.action === "report") return noticesOf(rollout, decision.status);
   if (decision.action === "releaseTarget") return [describeRelease(decision, rollout.targetRef)];
   if (decision.action === "replacePod")
@@ -88,7 +86,6 @@ function describe(decision: Write, rollout: PhasedRollout): string | undefined {
 /** Counters change with every check: only phase, step and reason are worth a line. */
 function describeStatus({ status }: Extract<Write, { action: "report" }>, rollout: PhasedRollout): string | undefined {
   const { status: before } = rollout;
-  if (isSameJson(before, status)) return undefined;
   const outline = ({ phase, rollingPodStatus: step, conditions }: typeof status): string =>
     [
       phase,
@@ -106,81 +103,71 @@ interface Notice {
   readonly message: string;
 }
 
-type NoticeRule = (before: PhasedStatus, after: PhasedStatus, rollout: PhasedRollout) => Notice | undefined;
-
 const isRolling = ({ phase }: PhasedStatus): boolean => phase === "Rolling" || phase === "Stalled";
-const isRollingBack = (status: PhasedStatus): boolean =>
+const isBack = (status: PhasedStatus): boolean =>
   isRolling(status) && findCondition(status, "Updated")?.reason === "RollingBack";
+const isForward = (status: PhasedStatus): boolean => isRolling(status) && !isBack(status);
+const isUnanswered = (status: PhasedStatus): boolean => findCondition(status, "ChecksHealthy")?.status === "False";
 const messageIn = (status: PhasedStatus, type = "Updated"): string => findCondition(status, type)?.message ?? "";
 
-/** Reported again when the cause changes within the phase. */
-const cannotManage: NoticeRule = (before, after) => {
-  const message = messageIn(after);
-  const isNew = before.phase !== after.phase || messageIn(before) !== message;
-  return after.phase === "ErrorCannotManage" && isNew
-    ? { type: "Warning", reason: "CannotManage", message }
-    : undefined;
-};
+type IsNews = (before: PhasedStatus, after: PhasedStatus) => boolean;
 
-const suspended: NoticeRule = (before, after) =>
-  after.phase === "Suspended" && before.phase !== "Suspended"
-    ? { type: "Normal", reason: "Suspended", message: messageIn(after) }
-    : undefined;
+const enters =
+  (phase: string): IsNews =>
+  (before, after) =>
+    after.phase === phase && before.phase !== phase;
 
-const rollingBack: NoticeRule = (before, after) =>
-  isRollingBack(after) && !isRollingBack(before)
-    ? { type: "Normal", reason: "RollingBack", message: messageIn(after) }
-    : undefined;
+const ends =
+  (wasBack: boolean): IsNews =>
+  (before, after) =>
+    after.phase === "Updated" &&
+    isRolling(before) &&
+    wasBack === (isBack(before) || before.updateRevision !== after.updateRevision);
 
-const started: NoticeRule = (before, after) =>
-  isRolling(after) && !isRollingBack(after) && !isRolling(before)
-    ? { type: "Normal", reason: "RolloutStarted", message: messageIn(after) }
-    : undefined;
+interface News extends Omit<Notice, "message"> {
+  readonly isNews: IsNews;
+  /** The condition that has its message, unless it is `Updated`. */
+  readonly condition?: string;
+}
 
-const restarted: NoticeRule = (before, after) =>
-  isRolling(after) && !isRollingBack(after) && isRolling(before) && before.updateRevision !== after.updateRevision
-    ? { type: "Normal", reason: "RolloutRestarted", message: messageIn(after) }
-    : undefined;
-
-const completed: NoticeRule = (before, after) => {
-  if (after.phase !== "Updated" || !isRolling(before)) return undefined;
-  return isRollingBack(before) || before.updateRevision !== after.updateRevision
-    ? { type: "Normal", reason: "RolledBack", message: messageIn(after) }
-    : { type: "Normal", reason: "RolloutCompleted", message: messageIn(after) };
-};
-
-const stalled: NoticeRule = (before, after) =>
-  after.phase === "Stalled" && before.phase !== "Stalled"
-    ? { type: "Warning", reason: "RolloutStalled", message: messageIn(after) }
-    : undefined;
-
-/** The message may differ with each attempt. */
-const unanswered: NoticeRule = (before, after) => {
-  const isUnanswered = (status: PhasedStatus): boolean => findCondition(status, "ChecksHealthy")?.status === "False";
-  if (!isUnanswered(after) || isUnanswered(before)) return undefined;
-  return { type: "Warning", reason: "PrometheusError", message: messageIn(after, "ChecksHealthy") };
-};
-
-/** Objects of the original meant the opposite, and pass no webhook. */
-const successWhenUnset: NoticeRule = (before, after, { statesSuccessWhen, check }) => {
-  if (statesSuccessWhen || before.observedGeneration === after.observedGeneration) return undefined;
-  const message = `spec.check.query.successWhen is not set: a check is successful if the query returns ${check.successWhen === "NoData" ? "no data" : "data"}`;
-  return { type: "Warning", reason: "SuccessWhenUnset", message };
-};
-
-const RULES: readonly NoticeRule[] = [
-  cannotManage,
-  suspended,
-  rollingBack,
-  started,
-  restarted,
-  completed,
-  stalled,
-  unanswered,
-  successWhenUnset,
+/** The changes between two statuses that get an Event. */
+const NEWS: readonly News[] = [
+  {
+    type: "Warning",
+    reason: "CannotManage",
+    // Again when the cause changes within the phase.
+    isNews: (before, after) =>
+      after.phase === "ErrorCannotManage" && (before.phase !== after.phase || messageIn(before) !== messageIn(after)),
+  },
+  { type: "Normal", reason: "Suspended", isNews: enters("Suspended") },
+  { type: "Normal", reason: "RollingBack", isNews: (before, after) => isBack(after) && !isBack(before) },
+  { type: "Normal", reason: "RolloutStarted", isNews: (before, after) => isForward(after) && !isRolling(before) },
+  {
+    type: "Normal",
+    reason: "RolloutRestarted",
+    isNews: (before, after) => isForward(after) && isRolling(before) && before.updateRevision !== after.updateRevision,
+  },
+  { type: "Normal", reason: "RolledBack", isNews: ends(true) },
+  { type: "Normal", reason: "RolloutCompleted", isNews: ends(false) },
+  { type: "Warning", reason: "RolloutStalled", isNews: enters("Stalled") },
+  {
+    type: "Warning",
+    reason: "PrometheusError",
+    // Once: the message may differ with each attempt.
+    isNews: (before, after) => isUnanswered(after) && !isUnanswered(before),
+    condition: "ChecksHealthy",
+  },
 ];
 
 /** The notices of a change from the stored status of `rollout` to `after`. */
-function noticesOf(rollout: PhasedRollout, after: PhasedStatus): Notice[] {
-  return RULES.map((rule) => rule(rollout.status, after, rollout)).filter((notice) => notice !== undefined);
+function noticesOf({ status: before, statesSuccessWhen, check }: PhasedRollout, after: PhasedStatus): Notice[] {
+  const notices = NEWS.filter(([, , isNews]) => isNews(before, after)).map(([type, reason, , condition]): Notice => ({
+    type,
+    reason,
+    message: messageIn(after, condition),
+  }));
+  if (statesSuccessWhen || before.observedGeneration === after.observedGeneration) return notices;
+  // Objects of the original meant the opposite, and pass no webhook.
+  const message = `spec.check.query.successWhen is not set: a check is successful if the query returns ${check.successWhen === "NoData" ? "no data" : "data"}`;
+  return [...notices, { type: "Warning", reason: "SuccessWhenUnset", message }];
 }

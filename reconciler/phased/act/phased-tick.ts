@@ -17,7 +17,7 @@ import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { CheckAnswer, SuccessWhen, Urgency } from "../../checks/check.ts";
 import type { PhasedList } from "../../model/outcome.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
-import type { DisruptionContext, MayDisrupt } from "../../budget/act/may-disrupt.ts";
+import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
 import {
   type GatheredRollout,
   type GatheredRollouts,
@@ -27,9 +27,8 @@ import {
 } from "./gather-rollouts.ts";
 import { narrate } from "./narrate.ts";
 import { hasNoCandidate, phasedPlaceholders } from "../placeholder-values.ts";
-import type { Hold } from "../../model/decision.ts";
 import { decidePhased } from "../decide-phased.ts";
-import type { PhasedDecision, PhasedSnapshot } from "../snapshot.ts";
+import type { PhasedSnapshot } from "../snapshot.ts";
 import { type Write, takePhasedStep } from "./take-phased-step.ts";
 
 export interface PhasedInput extends Context {
@@ -103,11 +102,11 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
   };
 }
 
-type Visiting = PhasedInput & Omit<PhasedTools, "clock">;
+type Visitor = PhasedInput & PhasedTools;
 
 /** Side by side: an endpoint that does not answer holds up its own PhasedRollouts alone. */
-async function visitAll(gathered: readonly GatheredRollout[], input: Visiting): Promise<PhasedResult> {
-  const results = await Promise.all(gathered.map((one) => visitOne(one, input)));
+async function visitAll(gathered: readonly GatheredRollout[], visitor: Visitor): Promise<PhasedResult> {
+  const results = await Promise.all(gathered.map((one) => visitOne(one, visitor)));
   const dueAt = earliest(results.map((result) => result.dueAt));
   return {
     acted: results.some(({ acted }) => acted),
@@ -117,69 +116,52 @@ async function visitAll(gathered: readonly GatheredRollout[], input: Visiting): 
 }
 
 /** An error in one PhasedRollout does not affect the others. */
-async function visitOne(first: GatheredRollout, input: Visiting): Promise<PhasedResult> {
-  const { emitEvents, log } = input;
+async function visitOne(first: GatheredRollout, visitor: Visitor): Promise<PhasedResult> {
   try {
-    const onWrite: Visitor["onWrite"] = (decision, gathered, hold) =>
-      narrate({ decision, gathered, hold }, { emitEvents, log });
-    const { acted, dueAt } = await visitRollout(first, { ...input, onWrite });
-    return { acted, failed: false, dueAt };
+    return await visitRollout(first, visitor);
   } catch (error) {
     // Soon, but not at once: an object that cannot be written for good must not keep the ticks busy.
-    if (isSuperseded(error)) return { acted: false, failed: false, dueAt: input.clock.now() };
+    if (isSuperseded(error)) return { ...NOTHING, dueAt: visitor.clock.now() };
     if (hasCode(error, "LeaseLost", "Cancelled")) return NOTHING;
     const { namespace, name } = first.rollout;
-    log.error("the PhasedRollout could not be reconciled", { namespace, phasedRollout: name, error });
-    return { acted: false, failed: true };
+    visitor.log.error("the PhasedRollout could not be reconciled", { namespace, phasedRollout: name, error });
+    return { ...NOTHING, failed: true };
   }
-}
-
-interface Visitor extends DisruptionContext {
-  readonly round: Pick<Round, "ask">;
-  /** The rule for a successful check, if its object sets none. */
-  readonly successWhen: SuccessWhen;
-  /** Called after each write, and with the hold in place of one. */
-  readonly onWrite: (decision: Write, gathered: GatheredRollout, hold: Hold | undefined) => void;
-}
-
-interface Visit {
-  /** Something other than a status was written: the cluster changes soon. */
-  readonly acted: boolean;
-  /** When it is due again, milliseconds since the epoch; undefined if it waits for a change of the cluster. */
-  readonly dueAt?: number | undefined;
 }
 
 /** More than any sequence of steps that do not wait; the next tick goes on, a moment later. */
 const MAX_STEPS = 10;
 
 /** Throws the error of the API server, `LeaseLost`, or `Conflict` if another writer was faster. */
-async function visitRollout(first: GatheredRollout, visitor: Visitor): Promise<Visit> {
+async function visitRollout(first: GatheredRollout, visitor: Visitor): Promise<PhasedResult> {
+  const { clock, fence, stop } = visitor;
   let gathered = first;
   let acted = false;
-  for (let steps = 0; steps < MAX_STEPS && !visitor.stop.aborted; steps++) {
+  for (let steps = 0; steps < MAX_STEPS && !stop.aborted; steps++) {
     const decision = await decide(gathered, visitor);
-    if (!decision) return { acted, dueAt: visitor.clock.now() };
+    if (!decision) return { acted, failed: false, dueAt: clock.now() };
     const hold = await takePhasedStep(decision, gathered, visitor);
-    visitor.onWrite(decision, gathered, hold);
-    if (hold) return { acted };
+    narrate({ decision, rollout: gathered.rollout, hold }, visitor);
+    if (hold) return { acted, failed: false };
     if (decision.action !== "report") acted = true;
-    else if (decision.dueAt === undefined || decision.dueAt > visitor.clock.now())
-      return { acted, dueAt: decision.dueAt };
-    const again = await gatherAgain(gathered, visitor, visitor.fence.write());
-    if (!again) return { acted };
+    else if (decision.dueAt === undefined || decision.dueAt > clock.now())
+      return { acted, failed: false, dueAt: decision.dueAt };
+    const again = await gatherAgain(gathered, visitor, fence.write());
+    if (!again) return { acted, failed: false };
     gathered = again;
   }
   // Other writers or a webhook undo our writes. The next tick must not follow at once.
-  return { acted: false, dueAt: visitor.clock.now() };
+  return { ...NOTHING, dueAt: clock.now() };
 }
 
 /** The next write; undefined if Prometheus could not be asked in this tick. */
 async function decide(gathered: GatheredRollout, visitor: Visitor): Promise<Write | undefined> {
   const snapshot: PhasedSnapshot = { ...gathered, pods: await gatherPods(gathered, visitor), now: visitor.clock.now() };
-  const decision = decidePhased(snapshot);
-  if (decision.action !== "check") return decision;
-  const answer = await askCheck(snapshot, decision, visitor);
-  return answer && afterAnswer(snapshot, answer);
+  const first = decidePhased(snapshot);
+  if (first.action !== "check") return first;
+  const answer = await askCheck(snapshot, first, visitor);
+  const then = answer && decidePhased({ ...snapshot, answer, now: Math.max(snapshot.now, answer.at) });
+  return then?.action === "check" ? undefined : then;
 }
 
 /** Before the first pod a comparison has no candidate, and asks nothing: it must not block that pod for ever. */
@@ -189,23 +171,17 @@ async function askCheck(
   { round }: Visitor,
 ): Promise<CheckAnswer | undefined> {
   const { namespace, check, status } = snapshot.rollout;
-  const { query, baseline } = check;
   const own = target && { ...snapshot, target };
   if (own && hasNoCandidate(own))
     return { kind: "Comparison", isWithin: true, text: "no pod is updated yet", at: snapshot.now };
   const startedAt = parseTimestamp(status.rolloutStartTime ?? "");
   return await round.ask({
     namespace,
-    query,
-    baseline,
+    query: check.query,
+    baseline: check.baseline,
     dueAt,
     isTroubled,
     ...(own && { values: phasedPlaceholders(own) }),
     ...(startedAt !== undefined && { startedAt }),
   });
-}
-
-function afterAnswer(snapshot: PhasedSnapshot, answer: CheckAnswer): Write | undefined {
-  const decision: PhasedDecision = decidePhased({ ...snapshot, answer, now: Math.max(snapshot.now, answer.at) });
-  return decision.action === "check" ? undefined : decision;
 }

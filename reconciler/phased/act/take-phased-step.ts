@@ -32,7 +32,8 @@ export async function takePhasedStep(
 ): Promise<Hold | undefined> {
   if (decision.action === "report") return report(rollout, decision.status, actor);
   if (decision.action === "addFinalizer") return writeFinalizers(rollout, [...rollout.finalizers, FINALIZER], actor);
-  if (decision.action === "dropFinalizer") return dropFinalizer(rollout, actor);
+  const others = rollout.finalizers.filter((one) => one !== FINALIZER);
+  if (decision.action === "dropFinalizer") return writeFinalizers(rollout, others, actor);
   if (!target) throw new RolloutError("NotFound", `StatefulSet ${rollout.targetRef} is gone`);
   switch (decision.action) {
     case "claim":
@@ -41,7 +42,10 @@ export async function takePhasedStep(
       return writeTarget(target, released(decision), actor);
     case "setPartition":
     case "releasePod":
-      return setPartition(target, decision, actor);
+      return underBudget(decision.pod, target, {
+        actor,
+        write: () => writeTarget(target, withPartition(decision.partition), actor),
+      });
     case "replacePod":
       return replacePod(target, decision, actor);
     default:
@@ -61,13 +65,6 @@ async function report(rollout: PhasedRollout, status: PhasedStatus, actor: Disru
       "the definition phasedrollouts.sts.plus drops fields of the status: replace it by Zonewise's",
     );
 }
-
-const dropFinalizer = (rollout: PhasedRollout, actor: DisruptionContext): Promise<undefined> =>
-  writeFinalizers(
-    rollout,
-    rollout.finalizers.filter((one) => one !== FINALIZER),
-    actor,
-  );
 
 async function writeFinalizers(
   rollout: PhasedRollout,
@@ -146,45 +143,28 @@ function released({ partition, frozen }: Extract<Write, { action: "releaseTarget
   };
 }
 
-interface NewPartition {
-  readonly partition: number;
-  /** The pod that the StatefulSet controller will replace. */
-  readonly pod?: Pod | undefined;
-}
-
-/** The disruption budget of the pod is asked first, and the pod reserved. */
-async function setPartition(
-  target: Target,
-  { pod, partition }: NewPartition,
-  actor: DisruptionContext,
-): Promise<Hold | undefined> {
-  return underBudget({ target, pod }, actor, () => writeTarget(target, withPartition(partition), actor));
-}
-
 /** Deletes the judged pod, if neither it nor its StatefulSet has changed since. */
 function replacePod(
   target: Target,
   { pod, asksBudget }: Extract<Write, { action: "replacePod" }>,
   actor: DisruptionContext,
 ): Promise<Hold | undefined> {
-  return underBudget({ target, pod: asksBudget ? pod : undefined }, actor, async () => {
+  const write = async (): Promise<void> => {
     await patchZoneStatus(target, actor);
     const { namespace, name, uid, resourceVersion } = pod;
     await actor.cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, actor.fence.write());
-  });
+  };
+  return underBudget(asksBudget ? pod : undefined, target, { actor, write });
 }
 
-interface Disrupted {
-  readonly target: Target;
-  /** Undefined if no budget is to be asked. */
-  readonly pod: Pod | undefined;
-}
-
-/** Rejects with the error of the write; a reservation is released if nothing was written. */
+/**
+ * Asks the disruption budget of the pod first, and reserves the pod; without a pod, no budget. Rejects with the error of
+ * the write; a reservation is released if nothing was written.
+ */
 async function underBudget(
-  { target, pod }: Disrupted,
-  actor: DisruptionContext,
-  write: () => Promise<void>,
+  pod: Pod | undefined,
+  target: Target,
+  { actor, write }: { readonly actor: DisruptionContext; readonly write: () => Promise<void> },
 ): Promise<Hold | undefined> {
   const grant = pod && (await actor.mayDisrupt(pod, target, actor.fence.write()));
   if (grant?.action === "hold") return grant;

@@ -1,20 +1,17 @@
 /** Pods that cannot come up at the revision that pods below the partition get: only the new template cures them. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
-import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
-import { HELD } from "../../../reconciler/phased/target.ts";
-import { OLD, NEW, rolling, snapshot, type Scene, type SetTraits } from "./builders.ts";
-import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
+import { it } from "node:test";
+import { ago, rolling } from "./builders.ts";
+import { checking, NEWER, READY, table } from "./table.ts";
+import { tick } from "./world-actor.ts";
 import { createWorld, happen, numberOf, runKubelets, setOf, sync, type World } from "./world.ts";
 
 type Crashes = (revision: number, index: number) => boolean;
 
-function tick(world: World): void {
+/** Until only waiting is left. */
+function tickAll(world: World): void {
   for (let step = 0; step < 10; step++) {
-    const read = versionsOf(world);
-    const first = decidePhased(observe(world));
-    const decision = first.action === "check" ? decidePhased(observe(world, ask(world))) : first;
-    carryOut(decision, world, read);
+    const decision = tick(world);
     if (decision.action === "report" && (decision.dueAt ?? Infinity) > world.cluster.now()) return;
   }
 }
@@ -22,13 +19,13 @@ function tick(world: World): void {
 /** Ten minutes, with pods that do not come up. */
 function play(world: World, crashes: Crashes, rounds = 60): void {
   for (let round = 0; round < rounds; round++) {
-    tick(world);
+    tickAll(world);
     sync(world);
     runKubelets(world);
     for (const [index, pod] of setOf(world).pods)
       if (crashes(numberOf(pod), index)) world.cluster.ail(pod.metadata.name, "crashing");
     sync(world);
-    tick(world);
+    tickAll(world);
     world.cluster.elapse(10_000);
   }
 }
@@ -63,34 +60,27 @@ for (const ordered of [true, false]) {
   });
 }
 
-describe("a step above all pods", () => {
-  const passed = {
-    consecutiveSuccessfulChecks: 3,
-    lastAttemptTime: "2026-03-01T12:00:00Z",
-    lastCheckTime: "2026-03-01T12:00:00Z",
-  };
-  const decide = (pods: string, set: SetTraits, more: Partial<Scene> = {}) => {
-    const scene = {
-      set: { current: OLD, update: NEW, partition: HELD, ...set },
-      pods,
-      status: rolling(3, passed),
-      ...more,
-    };
-    const decision = decidePhased(snapshot(scene));
-    return decision.action === "report"
-      ? decision.status.rollingPodStatus?.status
-      : JSON.stringify(decision).slice(0, 40);
-  };
+const PASSED = checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) });
 
-  it("does not wait for the pod that it releases, if that cannot come up", () =>
-    assert.match(decide("ooO", { available: 2 }) ?? "", /releasePod","partition":2/));
-
-  it("waits for one below a pod that serves: to release that one would take a second pod", () =>
-    assert.equal(decide("oOo", { available: 2 }), "WaitForAllPodsToBeAvailable"));
-
-  it("waits while another pod than that is not ready", () =>
-    assert.equal(decide("o!oO", { available: 1 }), "WaitForAllPodsToBeAvailable"));
-
-  it("replaces a released pod that cannot come up, as the StatefulSet controller may wait for it", () =>
-    assert.match(decide("ooO", { available: 2, partition: 2 }, { status: rolling(2) }) ?? "", /replacePod/));
-});
+table("a step above all pods", [
+  [
+    "does not wait for the pod that it releases, if that cannot come up",
+    { set: NEWER, pods: "ooO", status: PASSED },
+    "release db-2 by partition 2",
+  ],
+  [
+    "waits for one below a pod that serves: to release that one would take a second pod",
+    { set: NEWER, pods: "oOo", status: PASSED },
+    `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
+  ],
+  [
+    "waits while another pod than that is not ready",
+    { set: NEWER, pods: "o!oO", status: PASSED },
+    `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
+  ],
+  [
+    "replaces a released pod that cannot come up, as the StatefulSet controller may wait for it",
+    { set: { ...NEWER, partition: 2 }, pods: "ooO", status: rolling(2) },
+    "replace db-2",
+  ],
+]);

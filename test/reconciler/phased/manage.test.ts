@@ -4,7 +4,6 @@ import { NEWER, table } from "./table.ts";
 
 const SUSPENDED = { phase: "Suspended", targetUID: "uid-db", updateRevision: NEW };
 const READY_CONDITION = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: ago(5) };
-const CANNOT = { phase: "ErrorCannotManage", targetUID: "uid-db", updateRevision: NEW };
 
 table("adopted, suspended, given back", [
   ["adoption while idle", { set: { partition: 0, owner: undefined } }, "claim, before: 0"],
@@ -47,11 +46,6 @@ table("adopted, suspended, given back", [
     "no longer suspended, all pods updated",
     { set: { current: NEW, update: NEW, partition: 0 }, pods: "nnn", status: SUSPENDED },
     "partition 3 Guard",
-  ],
-  [
-    "OnDelete and back in the middle",
-    { set: { ...NEWER, partition: 0 }, pods: "oon", status: CANNOT },
-    "held: Contain",
   ],
   [
     "deleted while the StatefulSet is another PhasedRollout's: it is not touched",

@@ -11,18 +11,6 @@ import { checking, decideIn, NEWER, ROLLED_BACK, stepped } from "./table.ts";
 const MANY = 300_000;
 
 const SCENES: readonly (Scene & { readonly name: string })[] = [
-  {
-    name: "a step waits for pods that do not exist",
-    set: { ...NEWER, replicas: MANY },
-    pods: "ooo",
-    status: rolling(MANY),
-  },
-  {
-    name: "a partition in the middle of them",
-    set: { ...NEWER, replicas: MANY, partition: 2 },
-    pods: "oon",
-    status: rolling(2, { replicas: MANY }),
-  },
   { name: "a partition that no step explains", set: { ...NEWER, replicas: MANY, partition: 0 }, pods: "oon" },
   { name: "a stored step far above the replicas", set: { ...NEWER, partition: 2 }, pods: "ooo", status: stepped(MANY) },
   {
@@ -31,7 +19,6 @@ const SCENES: readonly (Scene & { readonly name: string })[] = [
     pods: "ooon",
     status: checking(MANY, { replicas: 3 }),
   },
-  { name: "stored replicas below zero", set: { ...NEWER }, pods: "ooo", status: checking(3, { replicas: -MANY }) },
   { name: "a rollback", set: { replicas: MANY, updated: 1 }, pods: "ox", status: ROLLED_BACK },
   { name: "all released", set: { ...NEWER, replicas: MANY, partition: 0 }, pods: "nnn", status: rolling(0) },
 ];

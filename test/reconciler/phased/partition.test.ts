@@ -1,6 +1,6 @@
 /** What becomes of the partition when a StatefulSet is resized, or gets another partition or template. */
 import { ago, NEW, OLD, rolling } from "./builders.ts";
-import { backing, checking, NEWER, READY, stepped, table } from "./table.ts";
+import { checking, NEWER, READY, stepped, table } from "./table.ts";
 
 table("what becomes of the partition", [
   [
@@ -9,7 +9,6 @@ table("what becomes of the partition", [
     "held: Contain",
   ],
   ["idle, scaled up", { set: { replicas: 5, partition: 3 } }, "partition 5 Guard"],
-  ["idle, scaled down", { set: { replicas: 2, partition: 3 } }, "partition 2 Guard"],
   [
     "a template and more replicas in one write, without the admission policy: everything begins above all pods",
     {
@@ -30,16 +29,6 @@ table("what becomes of the partition", [
     "held: Hold",
   ],
   [
-    "scaled down below the partition, then no step waits for pods that are gone",
-    { set: NEWER, pods: "oo", status: stepped(3) },
-    `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
-  ],
-  [
-    "scaled down above the partition",
-    { set: { ...NEWER, partition: 1 }, pods: "on", status: rolling(1) },
-    `Rolling ${READY} WaitForInitialDelay@1 0/0 due in 60 s`,
-  ],
-  [
     "scaled down to the partition: the step goes on without its pod",
     { set: NEWER, pods: "oo", status: rolling(2) },
     `Rolling ${READY} WaitForInitialDelay@2 0/0 due in 60 s`,
@@ -57,11 +46,6 @@ table("what becomes of the partition", [
     "scaled to 0",
     { set: { partition: 2, current: NEW, update: NEW }, pods: "", status: rolling(2) },
     "partition 0 Guard",
-  ],
-  [
-    "scaled to 0, then",
-    { set: { partition: 0, current: NEW, update: NEW }, pods: "", status: rolling(2) },
-    "Updated True/Ready True/Updated",
   ],
   [
     "somebody lowers the partition: the pods that are not updated are kept",
@@ -97,11 +81,6 @@ table("what becomes of the partition", [
     { set: NEWER, pods: "oo", status: stepped(4) },
     `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
   ],
-  [
-    "somebody removes the partition in the middle",
-    { set: { ...NEWER, partition: undefined }, pods: "oon", status: stepped(2) },
-    "held: Contain",
-  ],
   ["somebody changes the partition while idle", { set: { partition: 1 } }, "partition 3 Guard"],
   [
     "a third template",
@@ -114,20 +93,6 @@ table("what becomes of the partition", [
     `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
-    "reverted in the middle: first the status",
-    { set: { partition: 1 }, pods: "onn", status: rolling(1) },
-    "Rolling True/Ready False/RollingBack due in 0 s",
-  ],
-  [
-    "reverted in the middle, partition raised by the admission policy: down to the last stale pod",
-    {
-      set: { partition: 3 },
-      pods: "onn",
-      status: rolling(1, {}, { updateRevision: OLD, rollingPodStatus: undefined, conditions: [backing("Updated")] }),
-    },
-    "partition 2 RollBack",
-  ],
-  [
     "the StatefulSet was recreated by another one: the stored step counts for nothing",
     {
       set: { ...NEWER, uid: "uid-2", partition: 2 },
@@ -136,16 +101,8 @@ table("what becomes of the partition", [
     },
     `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
   ],
-]);
-
-table("better than the original", [
   [
-    "an unexplained partition of 0 is raised",
-    { set: { ...NEWER, partition: 0 }, pods: "ooo", status: rolling(2) },
-    "held: Contain",
-  ],
-  [
-    "even one step away, unless the checks have passed",
+    "somebody lowers the partition by one step, unless the checks have passed, unless the checks have passed",
     { set: { ...NEWER, partition: 0 }, pods: "onn", status: checking(1, { consecutiveSuccessfulChecks: 2 }) },
     "held: Contain",
   ],

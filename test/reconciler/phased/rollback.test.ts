@@ -111,11 +111,6 @@ table("better than the original", [
     `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
   ],
   [
-    "until all are at the only revision",
-    { set: { uid: "uid-2", partition: 0 }, status: rolling(0, {}, { targetUID: "uid-2", updateRevision: OLD }) },
-    "partition 3 Guard",
-  ],
-  [
     "a revert is complete once they are gone",
     { set: { partition: 1 }, pods: "ooo", status: ROLLED_BACK },
     "partition 3 Guard",

@@ -5,23 +5,9 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
-import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { runs } from "../../runs.ts";
 import { createWorld, happen, numberOf, setOf, type Happening, type World } from "./world.ts";
-import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
-
-function tick(world: World): PhasedDecision {
-  const read = versionsOf(world);
-  const snapshot = observe(world);
-  const first = decidePhased(snapshot);
-  const decision =
-    first.action === "check"
-      ? decidePhased({ ...snapshot, answer: { ...ask(world), at: world.cluster.now() } })
-      : first;
-  carryOut(decision, world, read);
-  return decision;
-}
+import { tick } from "./world-actor.ts";
 
 /** Ticks as often as controllers act, or less often. Resolves with the number of pods that were released. */
 function runOn(world: World, turns: number): number {

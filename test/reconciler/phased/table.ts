@@ -64,13 +64,9 @@ export const checking = (partition: number, more: object = {}): object =>
 export const stepped = (partition: number): object =>
   checking(partition, { consecutiveSuccessfulChecks: 1, lastAttemptTime: ago(30) });
 
-export function backing(type: string): object {
-  return { type, status: "False", reason: "RollingBack", message: "m", lastTransitionTime: ago(5) };
-}
-
 export const ROLLED_BACK = {
   phase: "Rolling",
   targetUID: "uid-db",
   updateRevision: OLD,
-  conditions: [backing("Updated")],
+  conditions: [{ type: "Updated", status: "False", reason: "RollingBack", message: "m", lastTransitionTime: ago(5) }],
 };

@@ -1,8 +1,9 @@
 /** What a tick reads of the model, and what its writes do to it. */
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
-import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
+import { type CheckVerdict, judgeAnswer } from "../../../reconciler/checks/check.ts";
 import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
+import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import { readPhasedRollout } from "../../../reconciler/phased/phased-rollout.ts";
 import type { PhasedDecision, PhasedSnapshot } from "../../../reconciler/phased/snapshot.ts";
 import { podsByIndex, readTarget } from "../../../reconciler/phased/target.ts";
@@ -10,7 +11,7 @@ import { data, empty, rolloutObject, unreachable } from "./builders.ts";
 import { setOf, THRESHOLD, type World } from "./world.ts";
 
 /** What a tick would gather. */
-export function observe(world: World, answer?: QueryAnswer): PhasedSnapshot {
+export function observe(world: World): PhasedSnapshot {
   const { cluster, rollout } = world;
   const now = cluster.now();
   const target = readTarget(cluster.set("db"));
@@ -32,12 +33,26 @@ export function observe(world: World, answer?: QueryAnswer): PhasedSnapshot {
     target,
     owner: target.owner === own.name ? own : undefined,
     pods: podsByIndex(target, pods),
-    ...(answer && { answer: { ...answer, at: now } }),
   };
 }
 
-export const ask = ({ prometheus }: World): QueryAnswer =>
-  ({ quiet: empty, firing: data, down: unreachable })[prometheus];
+/** The decision of a tick, and what it took Prometheus' answer for, if it asked. */
+export function decide(world: World): { readonly decision: PhasedDecision; readonly verdict?: CheckVerdict } {
+  const snapshot = observe(world);
+  const decision = decidePhased(snapshot);
+  if (decision.action !== "check") return { decision };
+  const answer = { quiet: empty, firing: data, down: unreachable }[world.prometheus];
+  const verdict = judgeAnswer(snapshot.rollout.check, answer);
+  return { decision: decidePhased({ ...snapshot, answer: { ...answer, at: snapshot.now } }), verdict };
+}
+
+/** One decision, carried out. */
+export function tick(world: World): PhasedDecision {
+  const read = versionsOf(world);
+  const { decision } = decide(world);
+  carryOut(decision, world, read);
+  return decision;
+}
 
 export interface Versions {
   readonly set: string;

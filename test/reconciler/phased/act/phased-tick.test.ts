@@ -116,20 +116,6 @@ for (const policy of ["OrderedReady", "Parallel"] as const)
       if (policy === "OrderedReady") assert.ok(reasons(stage).includes("BrokenPodReplaced"));
     }));
 
-it("scaling in the middle: new pods are waited for, pods that are gone are not", () =>
-  play({}, async (stage) => {
-    await stage.tickFor(10);
-    await applySet(stage, "x:2");
-    while (partitionOf(stage) !== 2) await stage.tickFor(1);
-    await applySet(stage, "x:2", { replicas: 5 });
-    await stage.tickFor(40);
-    assert.equal(stage.set().spec.replicas, 5);
-    await applySet(stage, "x:2", { replicas: 2 });
-    await stage.tickFor(200);
-    assert.deepEqual(stage.pods(), ["db-0@x:2", "db-1@x:2"]);
-    assert.equal(partitionOf(stage), 2);
-  }));
-
 it("a budget that denies the next pod holds it, is asked each tick, and no line of its log says so each time", () =>
   play({}, async (stage) => {
     await stage.tickFor(10);

@@ -58,6 +58,7 @@ interface Whole {
       readonly status: string;
       readonly reason: string;
       readonly message: string;
+      readonly observedGeneration: number;
     }[];
   };
 }
