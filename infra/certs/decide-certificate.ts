@@ -65,7 +65,6 @@ export const SETTLE_MS = 30_000;
 const CLOCKS_DIFFER_MS = 300_000;
 
 const say = (action: CertificateAction, reason: string, message: string): Decision => ({ action, reason, message });
-const day = (date: Date): string => date.toISOString();
 
 const decideByStored = firstOf<[Situation], Decision>([
   ({ stored }) => (stored.state === "absent" ? say("issue", "SecretMissing", "there is no secret yet") : undefined),
@@ -80,32 +79,8 @@ const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
       : say("issue", "CaDoesNotSign", "no CA of the bundle has signed the certificate"),
 
   (material, situation) => {
-    const expired = [...material.serving.chain, ...issuers(material)].find(
-      (one) => spentShare(one, situation.now) >= 1,
-    );
-    if (!expired) return undefined;
-    const action = usableNext(material, situation) ? "switch" : "issue";
-    return say(action, "Expired", `${expired.subject.replaceAll("\n", ", ")} expired at ${day(expired.validToDate)}`);
-  },
-
-  (material, situation) => {
-    const early = [...material.serving.chain, ...issuers(material)].find(
-      ({ validFromDate }) => validFromDate.getTime() > situation.now + CLOCKS_DIFFER_MS,
-    );
-    if (!early) return undefined;
-    const action = usableNext(material, situation) ? "switch" : "issue";
-    return say(
-      action,
-      "NotYetValid",
-      `${early.subject.replaceAll("\n", ", ")} is valid from ${day(early.validFromDate)} on only`,
-    );
-  },
-
-  (material, situation) => {
-    const { dnsNames } = situation;
-    if (findMissing(material, dnsNames).length < dnsNames.length) return undefined;
-    const action = usableNext(material, situation) ? "switch" : "issue";
-    return say(action, "NoNameHeld", `the certificate covers none of ${dnsNames.join(", ")}`);
+    const why = whyRefused(material, situation);
+    return why && say(usableNext(material, situation) ? "switch" : "issue", ...why);
   },
 
   (material, situation) => {
@@ -154,6 +129,22 @@ export function decideCertificates(situation: Situation): Decision {
 /** True if the certificate job should have replaced the certificate that serves long ago. */
 export const isRenewalOverdue = ({ stored, now }: Pick<Situation, "stored" | "now">): boolean =>
   stored.state === "whole" && share(stored.material, now) >= OVERDUE_AT;
+
+/** Why every client refuses the certificate, or its CA. */
+function whyRefused(
+  material: KeyMaterial,
+  { now, dnsNames }: Situation,
+): [reason: string, message: string] | undefined {
+  const all = [...material.serving.chain, ...issuers(material)];
+  const name = ({ subject }: X509Certificate): string => subject.replaceAll("\n", ", ");
+  const expired = all.find((one) => spentShare(one, now) >= 1);
+  if (expired) return ["Expired", `${name(expired)} expired at ${expired.validToDate.toISOString()}`];
+  const early = all.find(({ validFromDate }) => validFromDate.getTime() > now + CLOCKS_DIFFER_MS);
+  if (early) return ["NotYetValid", `${name(early)} is valid from ${early.validFromDate.toISOString()} on only`];
+  return findMissing(material, dnsNames).length < dnsNames.length
+    ? undefined
+    : ["NoNameHeld", `the certificate covers none of ${dnsNames.join(", ")}`];
+}
 
 function findMissing({ serving: { chain } }: KeyMaterial, dnsNames: readonly string[]): string[] {
   return chain[0] ? missingNames(chain[0], dnsNames) : [];

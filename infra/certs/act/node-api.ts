@@ -4,7 +4,6 @@
  * bundle.
  */
 import { runEntry } from "../../process.ts";
-import { publishCa } from "./publish-ca.ts";
 import { runJob } from "./run-job.ts";
 
-await runEntry("the certificate job failed", (stop) => runJob(process.env, { stop, publisher: publishCa }));
+await runEntry("the certificate job failed", (stop) => runJob(process.env, { stop, publishes: true }));

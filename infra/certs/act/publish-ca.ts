@@ -6,7 +6,7 @@ import type { Cluster } from "../../kubernetes/cluster.ts";
 import { absent } from "../../errors.ts";
 import { configMaps, type Definition, definitions } from "../../kubernetes/resources.ts";
 import { NAMESPACE_LABEL } from "../configurations.ts";
-import type { JobTools } from "./run-job.ts";
+import type { JobInput } from "./job.ts";
 
 /** In the namespace of the agents. */
 export const CA_CONFIG_MAP = "zonewise-node-api-ca";
@@ -17,17 +17,18 @@ const DEFINITION = "bottlerocketshadows.brupop.bottlerocket.aws";
  * Resolves with true if all have the bundle. An object that another writer has changed meanwhile, or that may not be
  * written, is left to the next step.
  */
-export function publishCa({ cluster, log, namespace }: JobTools): (caPem: string) => Promise<boolean> {
-  return async (caPem) => {
-    try {
-      await writeConfigMap(cluster, namespace, caPem);
-      await writeDefinition(cluster, namespace, caPem);
-      return true;
-    } catch (error) {
-      log.warn("the CA bundle of the node API could not be published", { error });
-      return false;
-    }
-  };
+export async function publishCa(
+  caPem: string,
+  { cluster, log, namespace }: Pick<JobInput, "cluster" | "log" | "namespace">,
+): Promise<boolean> {
+  try {
+    await writeConfigMap(cluster, namespace, caPem);
+    await writeDefinition(cluster, namespace, caPem);
+    return true;
+  } catch (error) {
+    log.warn("the CA bundle of the node API could not be published", { error });
+    return false;
+  }
 }
 
 async function writeConfigMap(cluster: Cluster, namespace: string, caPem: string): Promise<void> {

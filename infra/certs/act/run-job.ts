@@ -2,31 +2,28 @@
 import { systemClock } from "../../clock.ts";
 import { connectCluster } from "../../kubernetes/connect-cluster.ts";
 import { type Environment, readConfiguration } from "../../config/config.ts";
-import type { Cluster } from "../../kubernetes/cluster.ts";
 import { loadConnection } from "../../kubernetes/connection.ts";
-import { type Log, createLog, stdout } from "../../log.ts";
+import { createLog, stdout } from "../../log.ts";
 import type { Machine } from "../../machine.ts";
 import { createServerClock } from "../../server-clock.ts";
 import { generateCertificates } from "./generate.ts";
-import { type JobInput, runCertificateJob } from "./job.ts";
+import { runCertificateJob } from "./job.ts";
+import { publishCa } from "./publish-ca.ts";
 
 const DAY_MS = 86_400_000;
 
-export interface JobTools {
-  readonly cluster: Cluster;
-  readonly log: Log;
-  readonly namespace: string;
-}
-
 interface JobRun {
   readonly stop: AbortSignal;
-  /** Makes the function that gives the bundle to objects other than webhook configurations. */
-  readonly publisher?: (tools: JobTools) => NonNullable<JobInput["publish"]>;
+  /** Gives the bundle to objects other than webhook configurations, too. */
+  readonly publishes?: boolean;
   readonly machine?: Machine;
 }
 
 /** Resolves with the exit code. */
-export async function runJob(env: Environment, { stop, publisher, machine = systemClock }: JobRun): Promise<number> {
+export async function runJob(
+  env: Environment,
+  { stop, publishes = false, machine = systemClock }: JobRun,
+): Promise<number> {
   const configuration = readConfiguration(env);
   const { namespace, certificates } = configuration;
   const { connect = loadConnection, write = stdout.write, generate = generateCertificates } = machine;
@@ -45,7 +42,6 @@ export async function runJob(env: Environment, { stop, publisher, machine = syst
   const { dnsNames, organization, validityMs } = certificates;
   const issue = () =>
     generate({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
-  const publish = publisher?.({ cluster, log, namespace });
   return await runCertificateJob({
     ...certificates,
     cluster,
@@ -54,6 +50,6 @@ export async function runJob(env: Environment, { stop, publisher, machine = syst
     namespace,
     issue,
     stop,
-    ...(publish && { publish }),
+    ...(publishes && { publish: (caPem) => publishCa(caPem, { cluster, log, namespace }) }),
   });
 }

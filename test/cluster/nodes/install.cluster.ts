@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { composeNodeApi } from "../../../functions/nodes/compose.ts";
 import { runServer } from "../../../functions/http/server.ts";
-import { publishCa } from "../../../infra/certs/act/publish-ca.ts";
 import { runJob } from "../../../infra/certs/act/run-job.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import type { Secret } from "../../../infra/kubernetes/resources.ts";
@@ -205,7 +204,7 @@ describe("node updates, installed beside a reconciler,", () => {
         { ...env, KUBECONFIG: await connectAs("zonewise-node-api-certificates") },
         {
           stop: stop.signal,
-          publisher: publishCa,
+          publishes: true,
         },
       ),
       0,

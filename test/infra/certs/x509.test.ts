@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { findIssuer, joinCertificates, readCertificates, spentShare } from "../../../infra/certs/x509.ts";
-import { DAY, issueAt } from "./stage.ts";
+import { findIssuer, joinCertificates, readCertificates } from "../../../infra/certs/x509.ts";
+import { issueAt } from "./stage.ts";
 import { chainOfThree } from "./upstream.ts";
 
 const T0 = Date.UTC(2026, 0, 1);
@@ -35,13 +35,6 @@ describe("certificates", () => {
         assert.deepEqual(prints(readCertificates(joinCertificates(picked))), [...new Set(prints(picked))]);
       }),
     );
-  });
-
-  it("spend their time evenly", async () => {
-    const { certPem } = await issueAt(() => T0, ["a.b.svc"], 10)();
-    const certificate = new X509Certificate(certPem);
-    assert.equal(spentShare(certificate, T0 + 10 * DAY), 1);
-    assert.ok(Math.abs(spentShare(certificate, T0 + 5 * DAY) - 0.5) < 0.001);
   });
 
   it("are distinguished from text without certificates", () => {

@@ -111,34 +111,4 @@ describe("renewing a certificate", () => {
     );
     for (const bundle of bundles()) assert.ok(on.accepts(bundle, first) && on.accepts(bundle, text("cert")));
   });
-
-  it("replaces at once a certificate for another Service's name, which is refused anyway, and trusts it no less", async () => {
-    await run({ dnsNames: ["other.default.svc"], issue: on.issueAt(() => stage.time.now(), ["other.default.svc"]) })
-      .result;
-    const first = text("cert");
-    const from = stage.time.now();
-    const { result, lines } = run();
-    assert.equal(await result, 0);
-    assert.equal(stage.time.now(), from, "it waits for nothing");
-    assert.match(
-      lines[0] ?? "",
-      /"action":"issue","reason":"NoNameHeld","message":"the certificate covers none of rollout-operator.default.svc"/,
-    );
-    assert.equal(new X509Certificate(text("cert")).checkHost(on.SERVICE), on.SERVICE);
-    for (const bundle of bundles()) assert.ok(on.accepts(bundle, first) && on.accepts(bundle, text("cert")));
-  });
-
-  it("ends the wait of a renewal in which the names turn out to be others", async () => {
-    await run().result;
-    await stage.time.advance(240 * DAY);
-    const stop = new AbortController();
-    stage.emulator.store.subscribe(({ resource }) => resource === "secrets" && stop.abort());
-    assert.equal(await run({ stop: stop.signal }).result, 1);
-    assert.notEqual(secret()["next.crt"], undefined);
-    const from = stage.time.now();
-    const names = ["other.default.svc"];
-    assert.equal(await run({ dnsNames: names, issue: on.issueAt(() => stage.time.now(), names) }).result, 0);
-    assert.equal(stage.time.now(), from, "it waits for nothing");
-    for (const bundle of bundles()) assert.ok(on.accepts(bundle, text("cert")));
-  });
 });

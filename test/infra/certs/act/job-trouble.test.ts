@@ -5,24 +5,15 @@ import { RolloutError } from "../../../../infra/errors.ts";
 import type { Stage } from "../../../reconciler/stage.ts";
 import { jobOn, setJobStage } from "./job-stage.ts";
 import * as on from "../stage.ts";
-import { upstreamSecret } from "../upstream.ts";
 
 const { DAY, MUTATING, VALIDATING } = on;
 
 let stage: Stage;
 beforeEach(async () => (stage = await setJobStage()));
 afterEach(() => stage.close());
-const { run, bundles, secret, text } = jobOn(() => stage);
+const { run, bundles, text } = jobOn(() => stage);
 
 describe("the certificate job under errors", () => {
-  it("names the invalid key of a damaged Secret, and changes nothing", async () => {
-    const { ca, key } = await upstreamSecret(new Date(stage.time.now()));
-    on.putSecret(stage.emulator.store, { ca, key });
-    const before = stage.emulator.store.version();
-    assert.match(String(await run().result), /does not contain a cert key, delete the secret and try again/);
-    assert.equal(stage.emulator.store.version(), before);
-  });
-
   it("exits with 1 when the API server goes on finding its patch invalid, and says why", async () => {
     const { cluster } = stage.connect();
     const refuse = (): never => {
@@ -45,17 +36,6 @@ describe("the certificate job under errors", () => {
       [],
     );
     assert.deepEqual(bundles(), [text("ca"), text("ca"), text("ca")]);
-  });
-
-  it("recovers at once from a certificate that expired, or whose CA is lost", async () => {
-    await run().result;
-    await stage.time.advance(400 * DAY);
-    assert.equal(await run().result, 0);
-    for (const bundle of bundles()) assert.ok(on.accepts(bundle, text("cert")));
-    const { caPem } = await on.issueAt(() => stage.time.now())();
-    on.putSecret(stage.emulator.store, { ...secret(), ca: caPem });
-    assert.equal(await run().result, 0);
-    for (const bundle of bundles()) assert.ok(on.accepts(bundle, text("cert")));
   });
 
   it("gets through conflicts, lost answers, throttling and errors of the cluster", async () => {

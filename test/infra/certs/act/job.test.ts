@@ -6,7 +6,6 @@ import type { Stage } from "../../../reconciler/stage.ts";
 import { jobOn, setJobStage } from "./job-stage.ts";
 import * as on from "../stage.ts";
 import { upstreamSecret } from "../upstream.ts";
-import { add } from "../../../builders.ts";
 
 const { DAY, VALIDATING } = on;
 const isWrite = (call: string): boolean => !call.startsWith("GET");
@@ -38,14 +37,6 @@ describe("the certificate job", () => {
     assert.equal(await again.result, 0);
     assert.deepEqual([again.calls.filter(isWrite), stage.emulator.store.version()], [[], before]);
     assert.equal(again.calls.length, 3);
-  });
-
-  it("fills a Secret that was made empty for it, and keeps its labels", async () => {
-    const { store } = stage.emulator;
-    add(store, "Secret", on.NAME, { labels: { by: "hand" }, type: "Opaque" });
-    assert.equal(await run().result, 0);
-    assert.ok(on.accepts(bundles()[0] ?? "", text("cert")));
-    assert.deepEqual(store.get("secrets", "default", on.NAME)?.metadata.labels, { by: "hand" });
   });
 
   it("keeps what upstream made, adds the second names, and renews it in time without a gap", async () => {

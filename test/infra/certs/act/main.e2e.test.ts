@@ -48,13 +48,6 @@ describe("the certificate job's process", () => {
     );
   });
 
-  it("ends with 1 for a damaged Secret, and says what to do", async () => {
-    on.putSecret(emulator.store, { ca: "x", cert: "y", key: "z" });
-    const { code, output } = await onCluster();
-    assert.equal(code, 1);
-    assert.match(output, /its key \\"ca\\" cannot be read, delete the secret and try again/);
-  });
-
   it("ends with 2 for a wrong environment, and names the variable", async () => {
     const { code, output } = await run({
       KUBERNETES_NAMESPACE: "default",
@@ -62,11 +55,6 @@ describe("the certificate job's process", () => {
     });
     assert.equal(code, 2);
     assert.match(output, /SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION is \\"1 year\\", allowed is a duration/);
-  });
-
-  it("reports the error in the requested format", async () => {
-    const { output } = await run({ KUBERNETES_NAMESPACE: "default", LOG_FORMAT: "logfmt", SERVER_TLS_ENABLED: "true" });
-    assert.match(output, /^ts=\S+ level=error msg="bad configuration: SERVER_TLS_ENABLED is not known;/);
   });
 
   it("does nothing, and calls nothing, if another component provides the certificate", async () => {

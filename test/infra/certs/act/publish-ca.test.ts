@@ -24,10 +24,10 @@ async function setNamespace(t: TestContext): Promise<Stage> {
 const clock = { ...systemClock, sleep: async () => {} };
 
 async function run({ cluster }: Stage): Promise<number> {
-  const publish = publishCa({ cluster, log: keepingLog().log, namespace: NAMESPACE });
   const issue = () => certify("api");
   const stop = AbortSignal.timeout(20_000);
   const { log } = keepingLog();
+  const publish = (caPem: string) => publishCa(caPem, { cluster, log, namespace: NAMESPACE });
   const names = { namespace: NAMESPACE, secretName: "certificate", dnsNames: ["api"] };
   return await runCertificateJob({ ...names, cluster, clock, log, issue, inject: false, publish, stop });
 }
