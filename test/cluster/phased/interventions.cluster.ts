@@ -5,8 +5,8 @@ import { HELD } from "../../../reconciler/phased/target.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, renderManifests } from "../stage/manifests.ts";
 import { until } from "../stage/until.ts";
-import { FAST, isUpdated, phasedScenario, type PhasedStage } from "./phased-stage.ts";
-import { adopt, untilHeldAt, untilRolled } from "./roll.ts";
+import { FAST, phasedScenario, type PhasedStage } from "./phased-stage.ts";
+import { adopt, untilRolled } from "./roll.ts";
 
 /** kubectl, which succeeds. */
 async function kubectl({ namespace }: PhasedStage, args: readonly string[], input?: object): Promise<void> {
@@ -80,24 +80,6 @@ phasedScenario(
   },
 );
 
-phasedScenario(
-  "scaled up and down in the middle, the rollout completes with the replicas that there are",
-  async (stage) => {
-    await stage.createSet();
-    await adopt(stage);
-    stage.prometheus.firesFrom = 2;
-    await stage.roll("app:2");
-    await untilHeldAt(stage, 2);
-    await stage.patchZone("db", { spec: { replicas: 5 } });
-    stage.prometheus.firesFrom = 1;
-    await untilHeldAt(stage, 1);
-    stage.prometheus.firesFrom = -1;
-    await stage.patchZone("db", { spec: { replicas: 2 } });
-    await untilRolled(stage, "app:2", 2);
-    assert.deepEqual(await stage.images(), ["db-0@app:2", "db-1@app:2"]);
-  },
-);
-
 phasedScenario("a StatefulSet that is deleted and created again is adopted again", async (stage) => {
   await stage.createSet();
   await adopt(stage);
@@ -115,19 +97,6 @@ phasedScenario("a StatefulSet that is deleted and created again is adopted again
   assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
   stage.prometheus.isFiring = false;
   await untilRolled(stage, "app:2", 3);
-});
-
-phasedScenario("of two PhasedRollouts the second waits, and takes over when the first is deleted", async (stage) => {
-  await stage.createSet();
-  await adopt(stage);
-  await stage.createRollout("other");
-  await stage.until("cannot manage", ({ status }) => status?.phase === "ErrorCannotManage", "other");
-  const rollouts = `/apis/sts.plus/v1alpha1/namespaces/${stage.namespace}/phasedrollouts`;
-  await stage.remove(`${rollouts}/guard`);
-  await stage.until("took over", isUpdated, "other");
-  assert.equal(await stage.partition(), 3);
-  await stage.remove(`${rollouts}/other`);
-  await until("given back", async () => (await stage.partition()) === 0);
 });
 
 /** What docs/guides/phased-rollouts.md tells a pipeline to do after its apply. */

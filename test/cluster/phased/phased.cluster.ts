@@ -1,47 +1,32 @@
 /** Phased rollouts under the rights of the manifests, with the real StatefulSet controller (§16). */
 import assert from "node:assert/strict";
-import { adopt, deletedPods, untilHeldAt, untilRolled } from "./roll.ts";
+import { adopt, deletedPods, untilRolled } from "./roll.ts";
 import { phasedScenario } from "./phased-stage.ts";
 import { returns } from "../stage/invariants.ts";
-import { until } from "../stage/until.ts";
 
-for (const policy of ["OrderedReady", "Parallel"] as const)
-  for (const [replicas, maxUnavailable] of [
-    [3, 1],
-    [5, 3],
-  ] as const)
-    phasedScenario(
-      `${replicas} pods, ${policy}: each is released by at least two checks of its own, in order, once`,
-      async (stage) => {
-        await stage.createSet({ policy, replicas, maxUnavailable });
-        const reconciler = await adopt(stage);
-        assert.equal(await stage.partition(), replicas);
-        await stage.roll("app:2");
-        await untilRolled(stage, "app:2", replicas);
-        assert.deepEqual(
-          deletedPods(stage),
-          Array.from({ length: replicas }, (_, i) => `db-${replicas - 1 - i}`),
-        );
-        // A query whose answer could not be written is asked again.
-        assert.ok(stage.prometheus.asked >= 2 * replicas, `${stage.prometheus.asked} queries`);
-        assert.equal(await reconciler.end(), 0);
-        for (const reason of ["RolloutStarted", "RolloutCompleted"])
-          assert.equal((await stage.events(reason)).length, 1, reason);
-      },
-    );
-
-phasedScenario("failing checks hold pod 1, and the rollout goes on when the query clears", async (stage) => {
-  await stage.createSet();
-  await adopt(stage);
-  stage.prometheus.firesFrom = 2;
-  await stage.roll("app:2");
-  await untilHeldAt(stage, 2);
-  const { asked } = stage.prometheus;
-  await until("five more checks", () => stage.prometheus.asked >= asked + 5);
-  assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:2"]);
-  stage.prometheus.firesFrom = -1;
-  await untilRolled(stage, "app:2", 3);
-});
+for (const [policy, replicas, maxUnavailable] of [
+  ["OrderedReady", 3, 1],
+  ["Parallel", 5, 3],
+] as const)
+  phasedScenario(
+    `${replicas} pods, ${policy}: each is released by at least two checks of its own, in order, once`,
+    async (stage) => {
+      await stage.createSet({ policy, replicas, maxUnavailable });
+      const reconciler = await adopt(stage);
+      assert.equal(await stage.partition(), replicas);
+      await stage.roll("app:2");
+      await untilRolled(stage, "app:2", replicas);
+      assert.deepEqual(
+        deletedPods(stage),
+        Array.from({ length: replicas }, (_, i) => `db-${replicas - 1 - i}`),
+      );
+      // A query whose answer could not be written is asked again.
+      assert.ok(stage.prometheus.asked >= 2 * replicas, `${stage.prometheus.asked} queries`);
+      assert.equal(await reconciler.end(), 0);
+      for (const reason of ["RolloutStarted", "RolloutCompleted"])
+        assert.equal((await stage.events(reason)).length, 1, reason);
+    },
+  );
 
 for (const policy of ["OrderedReady", "Parallel"] as const)
   phasedScenario(`a revert in the middle brings the pods back at once, without checks (${policy})`, async (stage) => {

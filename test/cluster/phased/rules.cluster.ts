@@ -5,18 +5,13 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { createPhasedValidation } from "../../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
-import type { Webhook } from "../../../functions/http/webhook.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { assertSaid, GATE_CASES, STORED, writeGate } from "../../functions/phased/gate-cases.ts";
 import { assertOutcome, PARTITION_CASES, write } from "../../functions/phased/partition-cases.ts";
 import { serve } from "../../functions/serve-one.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
-import { type Client, connect } from "../conformance/client.ts";
+import { connect } from "../conformance/client.ts";
 import { readKubeconfig } from "../conformance/recording.ts";
-import { define } from "../stage/definitions.ts";
 import {
   createManifest,
   deleteManifest,
@@ -89,63 +84,40 @@ describe("the definition of PhasedRollouts", () => {
   });
 });
 
-/** A namespace of its own, where admission guards partitions. */
-interface Guarded {
+interface Guarding {
   readonly admin: Admin;
   readonly namespace: string;
-  /** What guards it. */
-  readonly manifests: readonly Manifest[];
-  readonly close: () => void;
-}
-
-async function open(): Promise<Guarded> {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-${randomBytes(4).toString("hex")}`;
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-  return { admin, namespace, manifests: [], close: () => {} };
-}
-
-/** A namespace whose objects a webhook of the manifests judges, with our function behind it. */
-async function guardBy(name: string, webhook: Webhook): Promise<Guarded> {
-  const stage = await open();
-  const { admin, namespace } = stage;
-  const dnsNames = [`${SERVICE}.${namespace}.svc`];
-  const validity = { organization: "test", validityDays: 1, now: new Date() };
-  const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, ...validity });
-  const { server, port } = await serve(webhook, { cert: certPem, key: keyPem });
-  const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };
-  await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, service);
-  const manifests = await renderConfigurations(namespace, [name], { caPem, port });
-  return { ...stage, manifests, close: () => (server.closeAllConnections(), void server.close()) };
-}
-
-/** Removes it all at the end of the test. */
-function attach(t: TestContext, { admin, namespace, manifests, close }: Guarded): Client {
-  const client = connect(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
-  t.after(async () => {
-    for (const manifest of manifests) await deleteManifest(admin, manifest);
-    await remove(admin, `/api/v1/namespaces/${namespace}`);
-    close();
-    client.close();
-    admin.close();
-  });
-  return client;
+  readonly t: TestContext;
 }
 
 /** What guards partitions: the policy, or the webhook of the manifests with our function behind it. */
-const GUARDS = {
-  async policy(): Promise<Guarded> {
-    const stage = await open();
-    return { ...stage, manifests: await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" }) };
+const GUARDS: Readonly<Record<string, (guarding: Guarding) => Promise<readonly Manifest[]>>> = {
+  policy: ({ namespace }) => renderManifests(namespace, { folder: "infra/manifests/phased-policy" }),
+  async webhook({ admin, namespace, t }) {
+    const dnsNames = [`${SERVICE}.${namespace}.svc`];
+    const validity = { organization: "test", validityDays: 1, now: new Date() };
+    const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, ...validity });
+    const { server, port } = await serve(createRaisePartition(), { cert: certPem, key: keyPem });
+    t.after(() => (server.closeAllConnections(), void server.close()));
+    const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };
+    await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, service);
+    return await renderConfigurations(namespace, ["raise-partition"], { caPem, port });
   },
-  webhook: (): Promise<Guarded> => guardBy("raise-partition", createRaisePartition()),
 };
 
-for (const [guard, start] of Object.entries(GUARDS))
+for (const [guard, render] of Object.entries(GUARDS))
   it(`by the ${guard}: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition`, async (t) => {
-    const guarded = await start();
-    const { admin, namespace, manifests } = guarded;
-    const client = attach(t, guarded);
+    const admin = await connectAdmin(process.env["KUBECONFIG"]);
+    const client = connect(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
+    const namespace = `zw-${randomBytes(4).toString("hex")}`;
+    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+    const manifests = await render({ admin, namespace, t });
+    t.after(async () => {
+      for (const manifest of manifests) await deleteManifest(admin, manifest);
+      await remove(admin, `/api/v1/namespaces/${namespace}`);
+      client.close();
+      admin.close();
+    });
     for (const manifest of manifests) await createManifest(admin, manifest);
     const [first] = PARTITION_CASES;
     assert.ok(first);
@@ -156,16 +128,3 @@ for (const [guard, start] of Object.entries(GUARDS))
     });
     for (const one of PARTITION_CASES) assertOutcome(one, await write(one, client, namespace), guard === "webhook");
   });
-
-it("§14.12 the webhook of PhasedRollouts refuses a gate that could never be answered, and warns of what is no PromQL", async (t) => {
-  // Of a gate it asks the cluster nothing.
-  const guarded = await guardBy("phased-validation", createPhasedValidation({ cluster: {} as Cluster }));
-  const { admin, namespace, manifests } = guarded;
-  const client = attach(t, guarded);
-  await define(admin, "rolloutgates");
-  await admin.call("POST", `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgates`, STORED);
-  for (const manifest of manifests) await createManifest(admin, manifest);
-  const refused = GATE_CASES.find(({ refused }) => refused) ?? assert.fail();
-  await until("the webhook is asked", async () => (await writeGate(refused, client, namespace)).status === 422);
-  for (const one of GATE_CASES) assertSaid(one, await writeGate(one, client, namespace));
-});

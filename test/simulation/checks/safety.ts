@@ -2,13 +2,12 @@
  * The oracle of checks, from the store's history and Prometheus' answers alone. It shares no rule with the product.
  *
  * A zone that nothing of a new template has reached begins only after the gate's check has succeeded often enough in a
- * row for this template, and after the soak time, unless a person's bypass of the gate lasts. The reconciler lowers a partition to release one pod, after as many successes since the pod
- * before, while all pods are there.
+ * row for this template, unless a person's bypass of the gate lasts. The reconciler lowers a partition to release one pod,
+ * after as many successes since the pod before, while all pods are there.
  */
 import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
-import { createBypasses } from "./bypasses.ts";
 import type { Caller } from "../network.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../oracles/stored.ts";
@@ -30,6 +29,7 @@ export interface CheckSafety {
   readonly onAnswer: (told: Told) => void;
 }
 
+const BYPASS = "zonewise.dev/bypass-gates-until";
 /** So long ago at most was decided what takes effect now: a process stands still, and a call is on its way. */
 const DECIDED_MS = 150_000;
 /** Gates are read so long before the zones at most: a step that takes longer reads them again. */
@@ -38,10 +38,8 @@ const GATES_MS = 15_000;
 const KEPT_MS = 60_000;
 
 export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
-  const bypasses = createBypasses(now);
-  /** When each zone was done: all its pods have its template, the last one by the rollout. */
-  const doneAt = new Map<string, { readonly revision: string; readonly at: number }>();
-  const lastTaken = new Map<string, string>();
+  /** When each zone last had a bypass of its gates, whatever it says; Infinity while it has one. */
+  const bypassedTo = new Map<string, number>();
   /** The gate and the PhasedRollout as they are, and since when their spec is what it is. */
   const specs = new Map<string, { readonly object: KubeObject; readonly since: number }>();
   /** Revisions that all pods of a zone have had: a way back is not gated. */
@@ -91,21 +89,6 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     return Math.min(first?.at ?? 0, now());
   }
 
-  /** The first time that a zone has the template that it has now. */
-  function noteDone(zone: string): void {
-    const revision = updateRevisions.get(zone) ?? "";
-    const isDone = listPods(zone).every((pod) => revisionOf(pod) === revision && isReady(pod));
-    if (isDone && doneAt.get(zone)?.revision !== revision) doneAt.set(zone, { revision, at: now() });
-  }
-
-  /** When the zone before was done. */
-  function zonesDoneAt(): number {
-    const rolled = [...doneAt].filter(
-      ([zone, { revision }]) => updateRevisions.get(zone) === revision && lastTaken.get(zone)?.startsWith("reconciler"),
-    );
-    return Math.max(0, ...rolled.map(([, { at }]) => at));
-  }
-
   function onZonePod(zone: string, { object, previous }: StoreEvent, actor: string): void {
     const gate = specs.get(GATES);
     const spec = fieldsOf(gate?.object["spec"]);
@@ -122,7 +105,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     // The first zone of a corrected template is not held, if a rollout that was not finished had begun it.
     if (settled.get(zone) !== revision || isUnrecorded(gate.object, zone, revision)) return;
     if (pods.length + 1 < shape.replicas || pods.some((pod) => !isReady(pod))) return;
-    if (bypasses.isBypassed(zone, decidedMs(actor) + misjudgedMs(shape))) return;
+    if ((bypassedTo.get(zone) ?? 0) > now() - decidedMs(actor) - misjudgedMs(shape)) return;
     const exprs = [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => textOf(one) ?? []);
     const errors = spec["onError"] === "Proceed" ? "Success" : "Error";
     const templated = templatesSince();
@@ -130,13 +113,8 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const since = now() - templated < decided ? (outdatedSince.get(zone) ?? 0) : templated;
     if (!exprs.every((expr) => hasPassed(check as CheckShape, expr, since, { errors, decided })))
       violated(`${zone} begins with ${object.metadata.name} although its gate has not passed`);
-    const soakedMs = now() - (now() - templated < decided ? since : Math.max(since, zonesDoneAt()));
-    const soakMs = 1000 * (numberOf(spec["soakSeconds"]) ?? 0);
-    if (exprs.length === 0 && soakMs === 0)
+    if (exprs.length === 0 && numberOf(spec["soakSeconds"]) === undefined)
       violated(`${zone} begins with ${object.metadata.name} although nobody can read its gate`);
-    // Two processes, each by its clock.
-    if (soakedMs < soakMs - 2 * misjudgedMs(shape))
-      violated(`${zone} begins with ${object.metadata.name} ${soakedMs} ms after the zone before, not ${soakMs}`);
   }
 
   function onZone(zone: string, object: KubeObject): void {
@@ -149,9 +127,9 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const id = JSON.stringify([...updateRevisions].toSorted());
     if (templates.at(-1)?.id !== id) templates.push({ id, at: now() });
     noteRan(zone);
-    noteDone(zone);
     noteSettled();
-    bypasses.note(zone, object);
+    const isBypassed = object.metadata.annotations?.[BYPASS] !== undefined;
+    if (isBypassed || bypassedTo.get(zone) === Infinity) bypassedTo.set(zone, isBypassed ? Infinity : now());
   }
 
   /** Long enough for a reconciler to have seen it; the world begins settled. */
@@ -220,9 +198,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const begins = type === "MODIFIED" && object.metadata.deletionTimestamp !== undefined;
     if (begins && previous?.metadata.deletionTimestamp === undefined && isReconciler(caller))
       onZonePod(zone, { type, resource: "pods", object, ...(previous && { previous }) }, caller?.actor ?? "");
-    if (begins && previous?.metadata.deletionTimestamp === undefined) lastTaken.set(zone, caller?.actor ?? "");
     noteRan(zone);
-    noteDone(zone);
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {
