@@ -161,7 +161,7 @@ const NEWS: readonly News[] = [
 
 /** The notices of a change from the stored status of `rollout` to `after`. */
 function noticesOf({ status: before, statesSuccessWhen, check }: PhasedRollout, after: PhasedStatus): Notice[] {
-  const notices = NEWS.filter(([, , isNews]) => isNews(before, after)).map(([type, reason, , condition]): Notice => ({
+  const notices = NEWS.filter(({ isNews }) => isNews(before, after)).map(({ type, reason, condition }): Notice => ({
     type,
     reason,
     message: messageIn(after, condition),
