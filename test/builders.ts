@@ -3,7 +3,7 @@ import type { AdmissionRequest } from "../functions/http/webhook.ts";
 import type { Draft, KubeObject } from "./emulator/objects.ts";
 import type { Store } from "./emulator/store.ts";
 
-interface Traits {
+export interface Traits {
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -37,6 +37,8 @@ const API_VERSIONS = {
   StatefulSet: "apps/v1",
   ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
 } as const;
+export type Kind = keyof typeof API_VERSIONS;
+
 const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
   "CustomResourceDefinition",
   "Namespace",
@@ -48,7 +50,7 @@ type Made<T> = Draft & Omit<T, "namespace" | "labels" | "annotations" | "metadat
 
 /** Any object of a namespace, `default` unless the traits name another, or of the cluster. */
 export function make<T extends Traits & Readonly<Record<string, unknown>>>(
-  kind: keyof typeof API_VERSIONS,
+  kind: Kind,
   name: string,
   traits: T = {} as T,
 ): Made<T> {
@@ -58,7 +60,7 @@ export function make<T extends Traits & Readonly<Record<string, unknown>>>(
   return { ...fields, apiVersion: API_VERSIONS[kind], kind, metadata: whole } as Made<T>;
 }
 
-function resourceOf(kind: keyof typeof API_VERSIONS): string {
+function resourceOf(kind: Kind): string {
   const plural = kind === "NodeUpdatePolicy" ? "nodeupdatepolicies" : `${kind.toLowerCase()}s`;
   const [, group] = API_VERSIONS[kind].split("/").toReversed();
   return group === undefined ? plural : `${plural}.${group}`;
@@ -67,17 +69,22 @@ function resourceOf(kind: keyof typeof API_VERSIONS): string {
 /** Stores such an object; returns it as it is stored. */
 export function add(
   store: Pick<Store, "create">,
-  kind: keyof typeof API_VERSIONS,
+  kind: Kind,
   name: string,
   traits?: Traits & Readonly<Record<string, unknown>>,
 ): KubeObject {
   return store.create(resourceOf(kind), make(kind, name, traits));
 }
 
+/** Removes such an object. */
+export function drop(store: Pick<Store, "remove">, kind: Kind, name: string, namespace = "default"): void {
+  store.remove(resourceOf(kind), CLUSTER_SCOPED.has(kind) ? undefined : namespace, name);
+}
+
 /** Changes a stored object as a user does: what the traits name, beside what there is. */
 export function amend(
   store: Pick<Store, "get" | "update">,
-  kind: keyof typeof API_VERSIONS,
+  kind: Kind,
   name: string,
   { namespace = "default", labels, annotations, metadata, spec, status }: Traits,
 ): void {

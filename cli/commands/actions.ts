@@ -1,13 +1,15 @@
 /**
- * `zonewise pause`, `resume` and `restart`, and the writes of `undo`: the changes of users to a group's StatefulSets,
- * each with the version that was read as its precondition (§18.7).
+ * `zonewise pause`, `resume`, `restart` and `bypass`, and the writes of `undo`, `retry` and `promote`: the changes of
+ * users, each with the UID and version that were read as its preconditions (§18.7).
  */
 import { RolloutError, wroteNothing } from "../../infra/errors.ts";
-import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
+import { type Resource, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { MAX_BYPASS_MS } from "../../reconciler/gates/bypass.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { CliError, EXIT, type ExitCode } from "../exit.ts";
+import { CliError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { suggest } from "../gather/suggest.ts";
 import { print } from "../output/print.ts";
@@ -48,7 +50,7 @@ function defineAction(
   };
 }
 
-const annotate = (key: string, value: string | null): object => ({ metadata: { annotations: { [key]: value } } });
+const annotate = (annotations: Readonly<Record<string, string | null>>): object => ({ metadata: { annotations } });
 
 export const pause = defineAction(
   {
@@ -62,7 +64,7 @@ export const pause = defineAction(
   (zones) =>
     zones.map((zone) => ({
       zone,
-      body: zone.paused ? undefined : annotate(ANNOTATIONS.paused, "true"),
+      body: zone.paused ? undefined : annotate({ [ANNOTATIONS.paused]: "true" }),
       what: "paused",
     })),
 );
@@ -79,7 +81,7 @@ export const resume = defineAction(
   (zones) =>
     zones.map((zone) => ({
       zone,
-      body: zone.paused ? annotate(ANNOTATIONS.paused, null) : undefined,
+      body: zone.paused ? annotate({ [ANNOTATIONS.paused]: null }) : undefined,
       what: "resumed",
     })),
 );
@@ -99,7 +101,7 @@ export const restart = defineAction(
   (zones, { clock }) =>
     zones.map((zone) => ({
       zone,
-      body: { spec: { template: annotate(RESTARTED_AT, formatTimestamp(clock.now())) } },
+      body: { spec: { template: annotate({ [RESTARTED_AT]: formatTimestamp(clock.now()) }) } },
       what: "is restarted",
       sentence: describeRestart(zone),
     })),
@@ -108,10 +110,75 @@ export const restart = defineAction(
 const describeRestart = ({ namespace, group, name, paused }: Zone): string =>
   `Restart of ${name} requested${paused ? `; it is paused: its pods stay until zonewise -n ${namespace} resume ${group}` : ""}`;
 
+/** Lets zones begin without their gates, for a time that ends by itself (§14.8). */
+export const bypass: Command = {
+  name: "bypass",
+  arguments: "<group>",
+  group: "Steer",
+  summary: "Begin zones without their gates, for a time",
+  examples: [
+    ["bypass GROUP --for 30m --reason incident-7", "let its zones begin without gates for half an hour"],
+    ["bypass GROUP --end", "make them wait for their gates again"],
+  ],
+  flags: [
+    { flag: "--for <duration>", summary: "how long, e.g. 30m; at most 24h" },
+    { flag: "--reason <text>", summary: "why: Events and status show it" },
+    { flag: "--end", summary: "end the bypass now" },
+    ZONE,
+    DRY_RUN,
+  ],
+  exits: { 0: "done, or it was so already" },
+  completes: "groups",
+  async run(session, input) {
+    const wanted = readWanted(input);
+    return await act(session, input, (zones, { clock }) =>
+      zones.map((zone) => (wanted ? begin(zone, { ...wanted, now: clock.now() }) : end(zone))),
+    );
+  },
+};
+
+interface Wanted {
+  readonly forMs: number;
+  readonly reason: string;
+}
+
+/** Undefined to end it. */
+function readWanted({ flags: { for: text, reason, end: isEnd } }: Input): Wanted | undefined {
+  if (isEnd === true) {
+    if (text === undefined && reason === undefined) return undefined;
+    throw usageError("--end takes no --for and no --reason; nothing was changed");
+  }
+  if (typeof text !== "string") throw usageError("bypass needs --for or --end; nothing was changed");
+  const forMs = parseGoDuration(text);
+  if (forMs === undefined || forMs < 1000 || forMs > MAX_BYPASS_MS)
+    throw usageError(`invalid --for "${text}": use 1s to 24h, e.g. 30m; nothing was changed`);
+  if (typeof reason !== "string" || reason.trim() === "")
+    throw usageError("bypass needs --reason; nothing was changed", "give the reason: Events and status show it");
+  return { forMs, reason: reason.trim() };
+}
+
+const writeBypass = (until: string | null, reason: string | null): object =>
+  annotate({ [ANNOTATIONS.bypassGatesUntil]: until, [ANNOTATIONS.bypassGatesReason]: reason });
+
+function begin(zone: Zone, { forMs, reason, now }: Wanted & { readonly now: number }): Change {
+  const until = formatTimestamp(now + forMs);
+  const what = `may begin without its gates until ${until}, for ${shortDuration(forMs)}`;
+  return { zone, body: writeBypass(until, reason), what };
+}
+
+function end(zone: Zone): Change {
+  return {
+    zone,
+    body: zone.bypass ? writeBypass(null, null) : undefined,
+    what: "waits for its gates again",
+    unchanged: "had no bypass",
+  };
+}
+
 /** Changes the zones of a group, or the one that `--zone` names, as `decide` says. */
-export async function act(session: Session, { args: [group = ""], flags }: Input, decide: Decide): Promise<ExitCode> {
+async function act(session: Session, { args: [group = ""], flags }: Input, decide: Decide): Promise<ExitCode> {
   const dryRun = flags["dryRun"] === true;
-  const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
+  const zones = chooseZones(await gatherZonesOf(session, group), flags["zone"]);
   const changes = decide(zones, session);
   const done = await applyChanges(session, changes, dryRun);
   reportChanges(session, { group, dryRun, done });
@@ -123,9 +190,13 @@ export async function act(session: Session, { args: [group = ""], flags }: Input
  */
 export async function applyChanges(session: Session, changes: readonly Change[], dryRun: boolean): Promise<string[]> {
   const done: string[] = [];
-  for (const change of changes) {
-    const { zone, body, what, sentence = `${zone.name} ${what}`, unchanged = `was ${what} already` } = change;
-    if (body) await write(session, change, dryRun).catch((error: unknown) => stop(error, change, done));
+  for (const one of changes) {
+    const { zone, body, what, sentence = `${zone.name} ${what}`, unchanged = `was ${what} already` } = one;
+    const type = "strategic";
+    if (body)
+      await change(session, { ...zone, resource: statefulSets }, { body, type, dryRun }).catch((error: unknown) =>
+        stop(error, zone, done),
+      );
     done.push(body ? sentence : `${zone.name} ${unchanged}`);
   }
   return done;
@@ -155,25 +226,22 @@ export function chooseZones(zones: readonly Zone[], name: string | boolean | und
   });
 }
 
-/**
- * Writes with the version that was read as precondition: a zone that somebody else has changed meanwhile stays as it
- * is.
- */
-async function write({ cluster }: Session, { zone, body }: Change, dryRun: boolean): Promise<void> {
-  const { namespace, name, resourceVersion, uid } = zone;
-  const { metadata, ...rest } = body as { readonly metadata?: object };
-  const whole = { ...rest, metadata: { ...metadata, uid, resourceVersion } };
-  await cluster.change(statefulSets, {
-    namespace,
-    name,
-    type: "strategic",
-    body: whole,
-    fieldManager: "zonewise-cli",
-    dryRun,
-  });
+export interface Written extends Pick<Zone, "namespace" | "name" | "uid" | "resourceVersion"> {
+  readonly resource: Resource<object>;
 }
 
-function stop(error: unknown, { zone }: Change, done: readonly string[]): never {
+/** Changes an object only as it was read: one that somebody else has changed meanwhile stays as it is. */
+export async function change(
+  { cluster }: Session,
+  { resource, namespace, name, uid, resourceVersion }: Written,
+  { body, type, dryRun }: { readonly body: object; readonly type: "strategic" | "merge"; readonly dryRun: boolean },
+): Promise<void> {
+  const { metadata, ...rest } = body as { readonly metadata?: object };
+  const whole = { ...rest, metadata: { ...metadata, uid, resourceVersion } };
+  await cluster.change(resource, { namespace, name, type, body: whole, fieldManager: "zonewise-cli", dryRun });
+}
+
+function stop(error: unknown, zone: Zone, done: readonly string[]): never {
   if (!(error instanceof RolloutError)) throw error;
   const isSure = wroteNothing(error);
   const rest =

@@ -3,18 +3,17 @@
  * (§18.7). Each value counts once, so that repeating the command has no further effect.
  */
 import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
-import type { Resource } from "../../infra/kubernetes/resources.ts";
 import { createGateLister } from "../../reconciler/gates/act/list-gates.ts";
 import { RETRY_ANNOTATION, type Gate } from "../../reconciler/gates/gate.ts";
 import { nextRetry } from "../../reconciler/gates/hold.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { isSeen, type Phased } from "../decide/explain-phased.ts";
 import { CliError, EXIT, type ExitCode } from "../exit.ts";
-import { gatherPhased } from "../gather/phased.ts";
+import { gatherPhased } from "../gather/records.ts";
 import { findOnly, missing } from "../gather/suggest.ts";
 import { print } from "../output/print.ts";
 import type { Command, Input, Session } from "../session.ts";
-import { DRY_RUN } from "./actions.ts";
+import { change, DRY_RUN, type Written } from "./actions.ts";
 
 /** The value of the annotation to write, undefined if none is needed, and the message for the user. */
 interface Asked {
@@ -39,13 +38,8 @@ export const retry: Command = {
     const gates = (await listGates(session)).filter(({ ref }) => ref.name === name);
     const gate = findOnly(gates, ({ ref }) => ref.namespace, `gate ${name}`);
     if (!gate) throw await notFound(session, "gates", name);
-    const object = {
-      resource: rolloutGates,
-      key: RETRY_ANNOTATION,
-      ...gate.ref,
-      resourceVersion: gate.resourceVersion,
-    };
-    return await annotate(session, input, { ...object, ...askGate(gate) });
+    const object = { ...gate.ref, resource: rolloutGates, resourceVersion: gate.resourceVersion };
+    return await annotate(session, input, { ...object, key: RETRY_ANNOTATION, ...askGate(gate) });
   },
 };
 
@@ -66,16 +60,9 @@ export const promote: Command = {
     const rollouts = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
     const found = findOnly(rollouts, ({ rollout }) => rollout.namespace, `PhasedRollout ${name}`);
     if (!found) throw await notFound(session, "phasedrollouts", name);
-    const { rollout } = found;
-    return await annotate(session, input, {
-      resource: phasedRollouts,
-      key: ANNOTATIONS.promoteStep,
-      namespace: rollout.namespace,
-      name,
-      uid: rollout.uid,
-      resourceVersion: rollout.resourceVersion,
-      ...askStep(found),
-    });
+    const { namespace, uid, resourceVersion } = found.rollout;
+    const object = { resource: phasedRollouts, namespace, name, uid, resourceVersion };
+    return await annotate(session, input, { ...object, key: ANNOTATIONS.promoteStep, ...askStep(found) });
   },
 };
 
@@ -130,30 +117,15 @@ function askStep(phased: Phased): Asked {
   });
 }
 
-interface Annotation extends Asked {
-  readonly resource: Resource<object>;
+interface Annotation extends Asked, Written {
   readonly key: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
 }
 
-/** Writes the annotation with the version that was read as precondition. */
 async function annotate(session: Session, { flags }: Input, annotation: Annotation): Promise<ExitCode> {
-  const { resource, key, value, namespace, name, uid, resourceVersion, message } = annotation;
+  const { key, value, message, namespace, name } = annotation;
   const dryRun = flags["dryRun"] === true;
-  if (value !== undefined) {
-    const body = { metadata: { uid, resourceVersion, annotations: { [key]: value } } };
-    await session.cluster.change(resource, {
-      namespace,
-      name,
-      type: "merge",
-      body,
-      fieldManager: "zonewise-cli",
-      dryRun,
-    });
-  }
+  const body = { metadata: { annotations: { [key]: value } } };
+  if (value !== undefined) await change(session, annotation, { body, type: "merge", dryRun });
   const changes = [message];
   print(
     session,

@@ -6,16 +6,14 @@ import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { readPod, type Pod } from "../../reconciler/model/pod.ts";
 import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
+import type { Guard } from "../../reconciler/budget/guard.ts";
 import { isAllowed, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import type { World } from "../../reconciler/plan/world.ts";
-import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
-import { findUnbudgeted, isDegraded, whyOthersComeFirst, zonesIn } from "../decide/unbudgeted.ts";
+import { isDegraded, whyOthersComeFirst, zonesIn } from "../decide/unbudgeted.ts";
 import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/waves.ts";
 import { countUnavailable, type EvictionSnapshot } from "../../reconciler/budget/decide-eviction.ts";
 import { EXIT } from "../exit.ts";
-import { createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
-import { createPodBudgets, createPodWorlds, type PodBudgets } from "../gather/pod-world.ts";
+import { createPodViews, type PodView } from "../gather/world.ts";
 import { gatherTicking } from "../gather/ticking.ts";
 import { missing } from "../gather/suggest.ts";
 import { print } from "../output/print.ts";
@@ -42,17 +40,12 @@ export const drainOrder: Command = {
   completes: "nodes",
   asksTicking: true,
   async run(session, { args }) {
-    const places = new Set<string>();
-    const tools = {
-      worlds: createPodWorlds(session),
-      guards: createGuards(session),
-      podBudgets: createPodBudgets(session),
-      places,
-    };
-    const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, tools)));
+    const viewOf = createPodViews(session);
+    const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, viewOf)));
     const waves = orderDrains(gathered);
     // A node has pods of any namespace.
-    const noTicks = await gatherTicking(session, [...places]);
+    const places = gathered.flatMap((node) => node.claims.map(({ pod }) => pod.namespace));
+    const noTicks = await gatherTicking(session, [...new Set(places)]);
     print({ ...session, noTicks }, waves.map(toValue), () => render(waves, session));
     const claims = waves[0]?.nodes.flatMap((node) => node.claims) ?? [];
     if (waves.some(({ nodes }) => nodes.some((node) => node.claims.some((one) => one.isLasting)))) return EXIT.no;
@@ -61,83 +54,63 @@ export const drainOrder: Command = {
   },
 };
 
-interface Tools {
-  readonly worlds: ReturnType<typeof createPodWorlds>;
-  readonly guards: Guards;
-  readonly podBudgets: PodBudgets;
-  /** Namespaces with a pod of a group, or under a budget, on the nodes. */
-  readonly places: Set<string>;
-}
-
-async function gatherNode(session: Session, name: string, tools: Tools): Promise<DrainNode> {
+async function gatherNode(
+  session: Session,
+  name: string,
+  viewOf: ReturnType<typeof createPodViews>,
+): Promise<DrainNode> {
   const node = await session.cluster.get(nodes, { name }).catch(absent);
   if (!node) throw await missing(session, { what: "nodes", name, message: `no node ${JSON.stringify(name)}` });
   // In all namespaces: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
   const { items } = await readAll({ resource: pods, query, read: readPod }, session);
-  const claims = await Promise.all(items.filter(isOfZone).map((pod) => claim(pod, tools)));
+  const claims = await Promise.all(items.filter(isOfZone).map(async (pod) => claim(await viewOf(pod))));
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
 /** Why no webhook asks the budget, why the webhook refuses every eviction, or why neither could be seen. */
-async function seeGuard(pod: Pod, world: World, guards: Tools["guards"]) {
-  const guard = await gatherGuard(guards, pod, world);
+function describeGuard(guard: Guard | undefined): Pick<Claim, "unseen" | "unguarded"> & { readonly refusal?: string } {
   if (!guard || guard.reason === "Guarded") return {};
   const { reason, message } = guard;
   if (reason === "NotSeen") return { unseen: message };
   return reason === "NoWebhook" ? { unguarded: message } : { refusal: message };
 }
 
-async function judge(pod: Pod, { worlds, places }: Tools) {
-  const { world, group } = await worlds(pod);
-  const judged = judgeDisruption(world, pod);
-  if (judged.verdict.reason !== "PodNotInScope" || group !== undefined) places.add(pod.namespace);
-  return { world, group, ...judged };
-}
-
 /** Empty for a pod under no budget and in no group. */
-async function claim(pod: Pod, tools: Tools): Promise<Claim[]> {
-  const { world, group, verdict, snapshot } = await judge(pod, tools);
-  const zone = pod.madeBy ?? pod.controller?.name ?? "";
+function claim(view: PodView): Claim[] {
+  const { pod, group, verdict, snapshot } = view;
   const key = group === undefined ? undefined : `${pod.namespace}/${group}`;
-  if (snapshot) return [{ ...(await claimByBudget(pod, snapshot, { world, verdict, tools })), group: key, zone }];
-  const own = {
-    pod,
-    budget: undefined,
-    group: key,
-    zone,
-    isDown: isDegraded(zoneOf(pod, zonesIn(world))),
-  };
+  const zone = pod.madeBy ?? pod.controller?.name ?? "";
+  if (snapshot) return [{ pod, zone, group: key, ...claimOfBudget(view, snapshot) }];
+  const own = { pod, zone, group: key, budget: undefined, isDown: isDegraded(zoneOf(pod, zonesIn(view.world))) };
   // Several budgets select it, or one that is not valid: every eviction of it is refused.
   if (verdict.reason !== "PodNotInScope") return [{ ...own, refusal: verdict.message, isLasting: isLasting(verdict) }];
-  if (group === undefined) return [];
-  const { refusal } = await seeGuard(pod, world, tools.guards);
-  if (refusal !== undefined) return [{ ...own, refusal }];
-  const unbudgeted = findUnbudgeted({ pod, world, group }, await tools.podBudgets(pod.namespace));
-  const unguarded = unbudgeted && `${unbudgeted.message}; zonewise -n ${pod.namespace} doctor proposes a budget`;
-  return [{ ...own, refusal: whyOthersComeFirst(pod, world), unguarded }];
+  return group === undefined ? [] : [{ ...own, ...claimOfGroup(view) }];
 }
 
-interface Judgement {
-  readonly world: World;
-  readonly verdict: Verdict;
-  readonly tools: Tools;
-}
-
-async function claimByBudget(pod: Pod, snapshot: EvictionSnapshot, { world, verdict, tools }: Judgement) {
-  const { budget, zones } = snapshot;
+function claimOfBudget({ pod, verdict, guard }: PodView, snapshot: EvictionSnapshot) {
+  const { budget } = snapshot;
   const partition = budget.partitionOf?.(pod.name);
-  const own = zoneOf(pod, zones);
-  const down = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
   return {
-    isLasting: isLasting(verdict),
-    pod,
     budget: `${budget.namespace}/${budget.name}`,
     partition,
-    isDown: down.notReady + down.unknown > 0,
+    isDown: isZoneDown(pod, snapshot, partition),
+    isLasting: isLasting(verdict),
     refusal: isAllowed(verdict) ? undefined : verdict.message,
-    ...(await seeGuard(pod, world, tools.guards)),
+    ...describeGuard(guard),
   };
+}
+
+function claimOfGroup({ pod, world, guard, unbudgeted }: PodView): Pick<Claim, "refusal" | "unguarded"> {
+  const { refusal = whyOthersComeFirst(pod, world) } = describeGuard(guard);
+  const unguarded = unbudgeted && `${unbudgeted.message}; zonewise -n ${pod.namespace} doctor proposes a budget`;
+  return { refusal, unguarded };
+}
+
+function isZoneDown(pod: Pod, snapshot: EvictionSnapshot, partition: string | undefined): boolean {
+  const own = zoneOf(pod, snapshot.zones);
+  const { notReady, unknown } = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
+  return notReady + unknown > 0;
 }
 
 /** Of a StatefulSet, or of one that has left it behind. */

@@ -7,7 +7,7 @@ import { disruptionBudgets, rolloutGates } from "../../infra/kubernetes/custom-r
 import { nodes, pods, type Resource, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
 import { isReadable, readGate } from "../../reconciler/gates/gate.ts";
-import { type Pod, readPod } from "../../reconciler/model/pod.ts";
+import { readPod } from "../../reconciler/model/pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/status.ts";
@@ -35,20 +35,15 @@ import {
 } from "../decide/explain-group.ts";
 import { explainDrain, explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
-import { holdsOf, lostGroup, withOrphans } from "../decide/group-state.ts";
-import { denyUnbudgeted, findUnbudgeted } from "../decide/unbudgeted.ts";
+import { holdsOf } from "../decide/group-state.ts";
+import { denyUnbudgeted } from "../decide/unbudgeted.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { KINDS, type Kind, readObject } from "../kinds.ts";
-import { askEviction, createGuards, gatherGuard, type Guards } from "../gather/guard.ts";
-import { findGroup, gatherAllGroups, gatherGroupStates } from "../gather/groups.ts";
-import { findOrphanedZone, gatherOrphans } from "../gather/orphans.ts";
-import { gatherNodeUpdate } from "../gather/node-update.ts";
-import { gatherPhased } from "../gather/phased.ts";
-import { createPodBudgets, createPodWorlds, type PodBudgets } from "../gather/pod-world.ts";
-import { gatherRefusals } from "../gather/refusals.ts";
-import { markOld } from "../gather/ticking.ts";
+import { askEviction } from "../gather/guard.ts";
+import { findGroup, findOrphanedZone, gatherGroups, gatherLost } from "../gather/groups.ts";
+import { gatherNodeUpdate, gatherPhased, gatherRefusals } from "../gather/records.ts";
 import { missing } from "../gather/suggest.ts";
-import { gatherScene } from "../gather/world.ts";
+import { createPodViews, gatherNow, type PodView } from "../gather/world.ts";
 import { renderAnswers } from "../output/answers.ts";
 import { print } from "../output/print.ts";
 import type { Command, Session } from "../session.ts";
@@ -115,21 +110,12 @@ const BY_TICKS: ReadonlySet<string> = new Set<Kind>([
 
 const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {
-    const all = await gatherGroupStates(session, session.namespace);
+    const all = await gatherGroups(session, session.namespace);
     const found = all.find(({ group }) => group === name || nameOfGroup(group) === name);
-    if (!found) return undefined;
-    const known = markOld(found, session.noTicks);
-    const world = await gatherScene(known, session);
-    const state = withOrphans(known, world.orphans, world.now);
-    const answers = explainGroup(state, world);
-    const refusals = explainRefusals(await gatherRefusals(session, world.zones), answers, world);
-    return [
-      {
-        kind: "group",
-        name,
-        answers: withImages([...answers, ...refusals, ...explainBypasses(world.zones, world)], world),
-      },
-    ];
+    const [known = found] = found ? [] : await gatherLost(session, name);
+    if (!known) return undefined;
+    const { state, world } = await gatherNow(known, session);
+    return [{ kind: "group", name, answers: await addRecorded(session, explainGroup(state, world), { world }) }];
   },
   statefulset: async (session, name) => {
     const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
@@ -143,10 +129,8 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   pod: async (session, name) => {
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
     if (!object) return undefined;
-    const pod = readPod(object);
-    const tools = createPodTools(session);
-    const found = await explainOne(session, pod, tools);
-    return [{ ...found, answers: await askApiServer(session, pod, { answers: found.answers, tools }) }];
+    const view = await createPodViews(session)(readPod(object));
+    return [{ kind: "pod", name, answers: await askApiServer(session, view, await explainView(session, view)) }];
   },
   node: async (session, name, isGuess) => {
     const node = await session.cluster.get(nodes, { name }).catch(isGuess ? absentOrForbidden : absent);
@@ -157,14 +141,20 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     };
     const { items } = await readAll({ resource: pods, query, read: readPod }, session);
     const owned = items.filter(({ controller, madeBy }) => controller?.kind === "StatefulSet" || madeBy !== undefined);
-    const tools = createPodTools(session);
-    const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, tools)));
-    const evictions = explained.flatMap(({ name: pod, answers: [eviction] }) =>
-      eviction ? [[pod, eviction] as const] : [],
-    );
+    const viewOf = createPodViews(session);
+    const evictions = owned.map(async (pod) => {
+      const [eviction] = await explainView(session, await viewOf(pod));
+      return eviction ? [[pod.name, eviction] as const] : [];
+    });
     const facts = await gatherNodeUpdate(session, node);
     const update = facts && explainNode(facts);
-    return [{ kind: "node", name, answers: [...(update ? [update] : []), ...explainDrain(evictions)] }];
+    return [
+      {
+        kind: "node",
+        name,
+        answers: [...(update ? [update] : []), ...explainDrain((await Promise.all(evictions)).flat())],
+      },
+    ];
   },
   phasedrollout: async (session, name) => {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
@@ -211,7 +201,7 @@ function explainByGroups<T extends object>({ kind, resource, editAs, reason, fin
     if (object === FORBIDDEN) return FORBIDDEN;
     if (!object) return undefined;
     const isNamed = (one: Blocker): boolean => one.kind === kind && one.name === name;
-    const groups = await gatherGroupStates(session, session.namespace);
+    const groups = await gatherGroups(session, session.namespace);
     const waiting = groups.filter((state) => holdsOf(state).some(({ objects }) => objects.some(isNamed)));
     const explained = await Promise.all(waiting.map(async ({ group }) => await EXPLAIN.group(session, group, false)));
     const answers = explained.flatMap((found) => (found === FORBIDDEN ? [] : (found ?? [])));
@@ -235,13 +225,11 @@ function explainByGroups<T extends object>({ kind, resource, editAs, reason, fin
 /** The answers, and that of the API server where it has no effect: our webhook has answered a probe, or there is none. */
 async function askApiServer(
   session: Session,
-  pod: Pod,
-  { answers, tools }: { readonly answers: readonly Explanation[]; readonly tools: PodTools },
+  { pod, seen, world }: PodView,
+  answers: readonly Explanation[],
 ): Promise<readonly Explanation[]> {
-  if (!answers[0]?.allowed) return answers;
-  const { reason } = await tools.guards(pod.namespace);
-  if (reason !== "Guarded" && reason !== "NoWebhook") return answers;
-  return addAnswer(answers, await askEviction(session, pod), { pod, scene: (await tools.worlds(pod)).world });
+  if (!answers[0]?.allowed || (seen.reason !== "Guarded" && seen.reason !== "NoWebhook")) return answers;
+  return addAnswer(answers, await askEviction(session, pod), { pod, scene: world });
 }
 
 const absentOrForbidden = (error: unknown): typeof FORBIDDEN | undefined =>
@@ -251,24 +239,23 @@ const absentOrForbidden = (error: unknown): typeof FORBIDDEN | undefined =>
 const withImages = (answers: readonly Explanation[], { zones }: Pick<World, "zones">): Explanation[] =>
   answers.map((answer) => ({ ...answer, message: nameImages(answer.message, zones) }));
 
+/** The answers about these zones, with their refused downscales and their bypasses. */
+async function addRecorded(
+  session: Session,
+  answers: readonly Explanation[],
+  { world, zones = world.zones }: { readonly world: World; readonly zones?: World["zones"] },
+): Promise<readonly Explanation[]> {
+  const refusals = explainRefusals(await gatherRefusals(session, zones), answers, world);
+  return withImages([...answers, ...refusals, ...explainBypasses(zones, world)], world);
+}
+
 /** Empty for a StatefulSet in no group. */
 async function explainInGroup(session: Session, object: StatefulSet): Promise<readonly Explanation[]> {
   const { group, name } = readZone(object);
   if (object.metadata?.labels?.[LABELS.rolloutGroup] === undefined) return [];
-  const known = markOld(await findGroup(session, session.namespace, group), session.noTicks);
-  const world = await gatherScene(known, session);
-  const state = withOrphans(known, world.orphans, world.now);
+  const { state, world } = await gatherNow(await findGroup(session, group), session);
   const zone = world.zones.find((one) => one.name === name);
-  if (!zone) return [];
-  const answers = explainZone(zone, state, world);
-  const refusals = explainRefusals(await gatherRefusals(session, [zone]), answers, world);
-  return withImages([...answers, ...refusals, ...explainBypasses([zone], world)], world);
-}
-
-/** What only pods tell of, as their StatefulSet is gone. */
-async function explainLeft(session: Session, kinds: readonly Kind[], name: string): Promise<Explained | undefined> {
-  const orphaned = kinds.includes("statefulset") ? await explainOrphanedZone(session, name) : undefined;
-  return orphaned ?? (kinds.includes("group") ? await explainLostGroup(session, name) : undefined);
+  return zone ? await addRecorded(session, explainZone(zone, state, world), { world, zones: [zone] }) : [];
 }
 
 /** A StatefulSet that is gone, or has none of the pods that it has made. */
@@ -279,49 +266,21 @@ async function explainOrphanedZone(session: Session, name: string): Promise<Expl
   return { kind: "statefulset", name, answers: [explainOrphans(found.orphan, scene, session.clock.now())] };
 }
 
-/** A group that has pods, and no StatefulSet any more. */
-async function explainLostGroup(session: Session, name: string): Promise<Explained | undefined> {
-  const all = await gatherAllGroups(session, session.namespace);
-  const lost = all.filter(({ group, zones }) => zones.length === 0 && [group, nameOfGroup(group)].includes(name));
-  const [found] = await gatherOrphans(lost, session);
-  const now = session.clock.now();
-  const state = found && lostGroup(found, found.orphans, now);
-  return state && { kind: "group", name, answers: explainGroup(state, await gatherScene(state, session)) };
-}
-
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {
   return (await gatherPhased(session)).filter(({ rollout }) => rollout.targetRef === statefulSet);
 }
 
-/** Tools that share their reads for several pods. */
-interface PodTools {
-  readonly worlds: ReturnType<typeof createPodWorlds>;
-  readonly guards: Guards;
-  readonly podBudgets: PodBudgets;
-}
-
-const createPodTools = (session: Session): PodTools => ({
-  worlds: createPodWorlds(session),
-  guards: createGuards(session),
-  podBudgets: createPodBudgets(session),
-});
-
-async function explainOne(session: Session, pod: Pod, tools: PodTools): Promise<Explained> {
-  const { world, state, group } = await tools.worlds(pod);
-  const guard = await gatherGuard(tools.guards, pod, world);
+async function explainView(session: Session, view: PodView): Promise<readonly Explanation[]> {
+  const { pod, world, state, guard, unbudgeted } = view;
   const found = withImages(explainPod(pod, state, world), world);
-  const unbudgeted =
-    group === undefined || guard
-      ? undefined
-      : findUnbudgeted({ pod, world, group }, await tools.podBudgets(pod.namespace));
   const answers = guard
     ? denyUnguarded(found, guard, { kind: "Pod", name: pod.name })
     : unbudgeted
       ? denyUnbudgeted(found, unbudgeted, { pod, world })
       : found;
-  const phased =
-    state || pod.controller?.kind !== "StatefulSet" ? [] : await gatherPhasedOf(session, pod.controller.name);
-  return { kind: "pod", name: pod.name, answers: [...answers, ...phased.map((one) => explainPhasedPod(pod, one))] };
+  const isAlone = !state && pod.controller?.kind === "StatefulSet";
+  const phased = isAlone ? await gatherPhasedOf(session, pod.controller?.name ?? "") : [];
+  return [...answers, ...phased.map((one) => explainPhasedPod(pod, one))];
 }
 
 /** `pod/NAME`, or a name alone, of objects of any kind. */
@@ -336,7 +295,7 @@ async function explainObject(session: Session, object: string): Promise<readonly
     if (explained === FORBIDDEN) forbidden.push(kind);
     else if (explained) return explained;
   }
-  const left = await explainLeft(session, kinds, name);
+  const left = kinds.includes("statefulset") ? await explainOrphanedZone(session, name) : undefined;
   if (left) return [left];
   const unread = forbidden.map((kind) => `; ${KINDS[kind].completes} may not be read`).join("");
   const what = isGuess ? "nothing named" : `no ${only}`;

@@ -12,8 +12,8 @@ import { type GroupPlan, planGroup } from "../../reconciler/plan/plan-group.ts";
 import { concerns } from "../../reconciler/report/ticking.ts";
 import { EXIT } from "../exit.ts";
 import { notePause } from "../decide/group-state.ts";
-import { gatherZonesOf } from "../gather/groups.ts";
-import { gatherScene } from "../gather/world.ts";
+import { findZones } from "../gather/groups.ts";
+import { gatherNow } from "../gather/world.ts";
 import { print } from "../output/print.ts";
 import { renderSteps } from "../output/plan-table.ts";
 import { wrapWords } from "../output/table.ts";
@@ -40,11 +40,9 @@ export const plan: Command = {
   },
   completes: "groups",
   async run(session, { args: [group = ""] }) {
-    const [zone] = await gatherZonesOf(session, session.namespace, group);
-    const namespace = zone?.namespace ?? session.namespace;
-    const world = await gatherScene({ namespace, group }, session);
+    const { world } = await gatherNow(await findZones(session, group), session);
     const planned = planGroup(world, MAX_STEPS);
-    const isStopped = session.noTicks.some((one) => one.state === "stopped" && concerns(one, namespace));
+    const isStopped = session.noTicks.some((one) => one.state === "stopped" && concerns(one, world.namespace));
     const bypasses = bypassesOf(world.gates, world);
     const notes = [
       ...bypasses.map((one) => `${one.zone} begins without its gates ${describeBypass(one)}`),

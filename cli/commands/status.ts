@@ -11,21 +11,16 @@ import {
   addUnprotected,
   type Unprotected,
 } from "../decide/overview.ts";
-import { type GroupState, lostGroup, viewOf, withOrphans } from "../decide/group-state.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
-import { findGroup, gatherGroupStates, gatherLostGroups } from "../gather/groups.ts";
-import { createGuards } from "../gather/guard.ts";
-import { gatherOrphans } from "../gather/orphans.ts";
+import { findGroup, gatherGroups, gatherOrphans, ofGroup, ofOthers } from "../gather/groups.ts";
+import { createGuards, gatherUnprotected, type Guards } from "../gather/guard.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
-import { gatherUnprotected } from "../gather/unprotected.ts";
-import { gatherPolicies } from "../gather/node-update.ts";
-import { readPhased } from "../gather/phased.ts";
+import { readPhased } from "../gather/records.ts";
 import { missingNamespace } from "../gather/suggest.ts";
-import { renderPhased, renderPhasedLine, renderPolicies } from "../output/other-tables.ts";
 import { addNoTicks, format, renderNoTicks, renderUnprotected } from "../output/print.ts";
 import { createScreen, type Frame } from "../output/screen.ts";
-import { renderGroup, renderGroups, renderLine } from "../output/status-tables.ts";
+import { renderGroup, renderGroups, renderLine, renderPhased, renderPhasedLine } from "../output/status-tables.ts";
 import type { Command, Input, Session } from "../session.ts";
 
 /** Milliseconds between two reads while it watches, and the longest pause after a lost connection. */
@@ -38,7 +33,7 @@ export const status: Command = {
   group: "Look",
   summary: "How far groups and PhasedRollouts are; waits until they are done",
   examples: [
-    ["status", "all groups, PhasedRollouts and policies of the namespace"],
+    ["status", "all groups and PhasedRollouts of the namespace"],
     ["status GROUP --timeout 1h", "wait for a rollout, in a pipeline"],
     ["status -A -o wide", "all namespaces, all columns"],
   ],
@@ -78,7 +73,7 @@ function readTimeout({ flags: { timeout } }: Input): number {
 }
 
 /** What is recorded, and what is seen beside it. */
-async function gather(session: Session, input: Input, guards: ReturnType<typeof createGuards>): Promise<Overview> {
+async function gather(session: Session, input: Input, guards: Guards): Promise<Overview> {
   const recorded = await gatherRecorded(session, input);
   const places = [...new Set(recorded.groups.map(({ namespace }) => namespace))];
   const [groups, unprotected] = await Promise.all([
@@ -88,43 +83,33 @@ async function gather(session: Session, input: Input, guards: ReturnType<typeof 
   return { ...recorded, groups, unprotected };
 }
 
-/** The reconciler lists no pods of a settled group. A wait looks for orphans once all is done by its record. */
+/** The reconciler lists no pods of a settled group. A wait looks for its orphans once all is done by its record. */
 async function lookForOrphans(session: Session, input: Input, recorded: Overview): Promise<Overview["groups"]> {
   const { groups } = recorded;
-  const isWaiting = isAskedToWait(input) ?? session.io.isTty;
-  const isDone = (state: GroupState): boolean => viewOf(state).isReady;
-  const lost = input.args.length === 0 ? await gatherLostGroups(session, session.namespace, groups) : [];
-  const isQuiet = isWaiting ? judgeAll(recorded) !== "done" : !groups.some(isDone);
-  const isLost = lost.length > 0 || groups.some(({ zones }) => zones.length === 0);
-  if (isQuiet && !isLost) return groups;
-  const read = await gatherOrphans([...groups, ...lost], session).catch((error: unknown) => {
+  const { args } = input;
+  const isGoing = (isAskedToWait(input) ?? session.io.isTty) && judgeAll(recorded) !== "done";
+  if (isGoing && args.length > 0) return groups;
+  const selector = args[0] !== undefined ? ofGroup(args[0]) : isGoing ? ofOthers(groups, session) : undefined;
+  return await gatherOrphans(groups, session, selector).catch((error: unknown) => {
     if (!hasCode(error, "Forbidden")) throw error;
-    return undefined;
+    return groups;
   });
-  const now = session.clock.now();
-  const look = ({ orphans, ...state }: NonNullable<typeof read>[number]): GroupState | undefined =>
-    state.zones.length > 0 ? withOrphans(state, orphans, now) : lostGroup(state, orphans, now);
-  return read?.map(look).filter((state) => state !== undefined) ?? groups;
 }
 
 async function gatherRecorded(session: Session, { args: [group] }: Input): Promise<Overview> {
   const { namespace } = session;
   const noTicks = await gatherTicking(session);
   if (group !== undefined) {
-    const only = await findGroup(session, namespace, group);
+    const only = await findGroup(session, group);
     const own = noTicks.filter((one) => concerns(one, only.namespace));
-    return { groups: [markOld(only, own)], phased: [], policies: [], noTicks: own, unprotected: [] };
+    return { groups: [markOld(only, own)], phased: [], noTicks: own, unprotected: [] };
   }
-  const [groups, found, policies] = await Promise.all([
-    gatherGroupStates(session, namespace),
-    readPhased(session, namespace),
-    gatherPolicies(session),
-  ]);
+  const [groups, found] = await Promise.all([gatherGroups(session, namespace), readPhased(session, namespace)]);
   const wrongNamespace = isEmpty({ groups, ...found }) ? await missingNamespace(session) : undefined;
   if (wrongNamespace) throw wrongNamespace;
   // A namespace without objects of ours needs no reconciler.
   const own = isEmpty({ groups, ...found }) ? noTicks.filter(({ reason }) => reason !== "NotInstalled") : noTicks;
-  return { groups: groups.map((one) => markOld(one, noTicks)), ...found, policies, noTicks: own, unprotected: [] };
+  return { groups: groups.map((one) => markOld(one, noTicks)), ...found, noTicks: own, unprotected: [] };
 }
 
 const isEmpty = ({ groups, phased }: Pick<Overview, "groups" | "phased">): boolean =>
@@ -162,10 +147,8 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
   const first = renderNoTicks(noTicks, look) + renderUnprotected(unprotected, look);
   const own = length > 0 ? groups[0] : undefined;
   const now = clock.now();
-  const tables = ({ groups, phased, policies }: Overview): string =>
-    [renderGroups(groups, io, now), renderPhased(phased, io, now), renderPolicies(policies, io, now)]
-      .filter((text) => text !== "")
-      .join("\n");
+  const tables = ({ groups, phased }: Overview): string =>
+    [renderGroups(groups, io, now), renderPhased(phased, io, now)].filter((text) => text !== "").join("\n");
   const table = (): string => (own ? renderGroup(own, io, now) : tables(sortByNeed(overview)));
   const short = (): string => {
     const { done, ...left } = leaveOutDone(sortByNeed(overview));
@@ -228,7 +211,7 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
 /** Milliseconds for which a watch takes what it has seen of the webhook: a look is a dry-run eviction. */
 const SEEN_MS = 30_000;
 
-function createLook(session: Session): () => ReturnType<typeof createGuards> {
+function createLook(session: Session): () => Guards {
   const { monotonic } = session.clock;
   let seen = { at: monotonic(), guards: createGuards(session) };
   return () => {

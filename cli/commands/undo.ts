@@ -32,7 +32,7 @@ export const undo: Command = {
     } = input;
     const to = readRevision(input);
     const dryRun = flags["dryRun"] === true;
-    const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
+    const zones = chooseZones(await gatherZonesOf(session, group), flags["zone"]);
     const histories = await gatherForUndo(session, zones);
     const plan = planUndo(histories, to);
     if ("problem" in plan) throw new CliError(`${plan.problem}; nothing was changed`);

@@ -1,12 +1,11 @@
 /** A group as it was read: its record, and what that cannot have. Pure. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
-import { stampCondition } from "../../infra/kubernetes/condition.ts";
 import { dedupKeyOf, factsOf } from "../../reconciler/model/decision.ts";
 import { type ShownGroup, viewGroup } from "../../reconciler/group-status/view.ts";
 import { isReady } from "../../reconciler/model/health.ts";
 import { listSome } from "../../infra/cut.ts";
-import { holdForOrphans } from "../../reconciler/model/orphans.ts";
+import { holdForLost, holdForOrphans } from "../../reconciler/model/orphans.ts";
 import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
 
 export interface GroupState {
@@ -21,6 +20,8 @@ export interface GroupState {
   readonly generation: number;
   /** The reconciler does not tick: the record may be outdated. */
   readonly isOld?: boolean;
+  /** The pods that StatefulSets have left behind, as zones, where they were read. */
+  readonly orphans?: readonly ZoneWithPods[];
 }
 
 export const viewOf = (state: GroupState): ShownGroup =>
@@ -28,49 +29,30 @@ export const viewOf = (state: GroupState): ShownGroup =>
 
 /**
  * The group with the hold of its orphaned zones. The reconciler lists no pods of a settled group, and records nothing of
- * them (§1.15).
+ * them; nor of a group that has lost all its StatefulSets (§1.15).
  */
-export function withOrphans(state: GroupState, orphans: readonly ZoneWithPods[] | undefined, now: number): GroupState {
-  const held = viewOf(state).isReady ? holdForOrphans(orphans) : undefined;
+export function withOrphans(state: GroupState, now: number): GroupState {
+  const { orphans = [] } = state;
+  const isLost = state.zones.length === 0;
+  const held = isLost ? holdForLost(orphans) : viewOf(state).isReady ? holdForOrphans(orphans) : undefined;
   if (!held) return state;
   const { reason, message, objects } = held;
   const [first] = objects;
-  const since = (orphans ?? []).flatMap(({ pods }) =>
-    pods.flatMap((pod) => (isReady(pod) ? [] : (pod.health.since ?? []))),
-  );
+  const since = orphans.flatMap(({ pods }) => pods.flatMap((pod) => (isReady(pod) ? [] : (pod.health.since ?? []))));
+  const { phase } = factsOf(reason);
   const stored: StoredHold = {
     reason,
-    phase: factsOf(reason).phase,
+    phase,
     message,
     cause: dedupKeyOf(held),
     objects: objects.map(({ kind, name }) => ({ kind, name })),
     ...(first && { waitsFor: { kind: first.kind, name: first.name } }),
     since: formatTimestamp(since.reduce((a, b) => Math.min(a, b), now)),
   };
-  return { ...state, status: { ...state.status, message, holds: [stored, ...holdsOf(state)] } };
-}
-
-/** A group without any StatefulSet, whose pods are there still; undefined if none is. */
-export function lostGroup(state: GroupState, orphans: readonly ZoneWithPods[], now: number): GroupState | undefined {
-  const [first] = orphans;
-  if (!first) return undefined;
-  const left = listSome(orphans.map(({ name, pods }) => `${pods.length} pods of ${name}`));
-  const message = `no StatefulSet has its label, and pods of it are left: ${left}; create their StatefulSets again, or delete them`;
-  const reason = "ZoneOrphaned";
-  const objects = orphans.map(({ kind, name }) => ({ kind, name }));
-  const hold = { reason, phase: "Blocked", message, cause: reason, objects, since: formatTimestamp(now) } as const;
-  const stalled = { type: "Stalled", status: "True", reason, message } as const;
-  const { generation } = state;
-  const status = {
-    observedGeneration: generation,
-    group: state.group,
-    phase: "Blocked",
-    message,
-    zones: [],
-    holds: [{ ...hold, waitsFor: { kind: first.kind, name: first.name } }],
-    conditions: [stampCondition(stalled, { generation, now, earlier: undefined })],
-  } as const;
-  return { ...state, status };
+  const { group, generation } = state;
+  // Once the last StatefulSet is gone, the reconciler removes the record.
+  const status = isLost ? { observedGeneration: generation, group, phase, zones: [] } : state.status;
+  return { ...state, status: { ...status, message, holds: isLost ? [stored] : [stored, ...holdsOf(state)] } };
 }
 
 /** True if the reconciler has seen the latest spec of every zone, and of the RolloutGroup. */

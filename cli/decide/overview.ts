@@ -1,5 +1,4 @@
 /** The data that `zonewise status` shows of a namespace, and whether all is done. Pure. */
-import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import { compareByNeed, type ShownGroup, type Standing } from "../../reconciler/group-status/view.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
@@ -11,8 +10,6 @@ export interface Overview {
   readonly phased: readonly Phased[];
   /** Why PhasedRollouts may not be read. */
   readonly unread?: string;
-  /** All policies of the cluster. They are never done, as nodes get updates again and again. */
-  readonly policies: readonly (Policy | InvalidPolicy)[];
   /** The reconcilers that do not tick, or whose ticking is unknown. */
   readonly noTicks: readonly NoTick[];
   readonly unprotected: readonly Unprotected[];
@@ -97,18 +94,10 @@ function describePhased(phased: Phased): object {
   return { kind: "PhasedRollout", namespace, name, targetRef, progress, message, holds, status };
 }
 
-function describePolicy(policy: Policy | InvalidPolicy): object {
-  const { name } = policy;
-  return {
-    kind: "NodeUpdatePolicy",
-    name,
-    ...(isInvalid(policy) ? { message: policy.unreadable } : { message: policy.status.message, status: policy.status }),
-  };
-}
-
-export function describeAll({ groups, phased, policies }: Overview): object[] {
-  return [...groups.map(describeGroup), ...phased.map(describePhased), ...policies.map(describePolicy)];
-}
+export const describeAll = ({ groups, phased }: Overview): object[] => [
+  ...groups.map(describeGroup),
+  ...phased.map(describePhased),
+];
 
 /** A namespace in which no webhook asks the budgets, or it refuses every eviction; for one reason. */
 export interface Unprotected {

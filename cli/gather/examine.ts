@@ -5,11 +5,13 @@
 import { absent, hasCode } from "../../infra/errors.ts";
 import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
 import {
+  accessReviews,
   definitions,
   mutatingWebhooks,
   type ObjectMeta,
   podDisruptionBudgets,
   statefulSets,
+  subjectReviews,
   validatingWebhooks,
   type Resource,
 } from "../../infra/kubernetes/resources.ts";
@@ -27,13 +29,11 @@ import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { type Finding, type Found, isGrouped, type Keyed, type StoredZone } from "../decide/doctor/check.ts";
 import { diagnose } from "../decide/doctor/checks.ts";
 import { DEFINED_KINDS, SHARED_DEFINITIONS } from "../decide/doctor/installation.ts";
-import { INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/doctor/rights.ts";
+import { INSTALL_RIGHTS, RECONCILER_RIGHTS, type Right } from "../decide/doctor/rights.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
-import { findDenied } from "./denied-rights.ts";
 import { createGuards } from "./guard.ts";
-import { gatherLostGroups } from "./groups.ts";
-import { gatherOrphans } from "./orphans.ts";
+import { gatherOrphans } from "./groups.ts";
 
 async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide = false): Promise<T[]> {
   const query = isClusterWide || session.namespace === "" ? {} : { namespace: session.namespace };
@@ -67,11 +67,30 @@ async function gatherDefinitions({ cluster }: Session): Promise<Found["definitio
 async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): Promise<Found["orphans"]> {
   const zones = sets.map(({ zone }) => zone).filter(isGrouped);
   const living = [...Map.groupBy(zones, groupKey).values()].flatMap((own) =>
-    own.slice(0, 1).map(({ namespace, group }) => ({ namespace, group, zones: own })),
+    own.slice(0, 1).map(({ namespace, group }) => ({ namespace, group, zones: own, status: undefined, generation: 0 })),
   );
-  const groups = [...living, ...(await gatherLostGroups(session, session.namespace, living))];
-  const found = groups.length > 0 ? await gatherOrphans(groups, session) : [];
-  return found.flatMap(({ group, orphans }) => orphans.map((zone) => ({ group, zone })));
+  const found = await gatherOrphans(living, session);
+  return found.flatMap(({ group, orphans = [] }) => orphans.map((zone) => ({ group, zone })));
+}
+
+/** The rights that the user, the caller by default, does not have. */
+export async function findDenied(
+  { cluster, namespace }: Pick<Session, "cluster" | "namespace">,
+  rights: readonly Right[],
+  user?: string,
+): Promise<Right[]> {
+  const isAllowed = rights.map(async (right) => {
+    const attributes = { ...right, ...(user !== undefined && { namespace }) };
+    const spec = { resourceAttributes: attributes, ...(user !== undefined && { user }) };
+    const type = { apiVersion: "authorization.k8s.io/v1" };
+    const { status } =
+      user === undefined
+        ? await cluster.create(accessReviews, { body: { ...type, kind: "SelfSubjectAccessReview", spec } })
+        : await cluster.create(subjectReviews, { body: { ...type, kind: "SubjectAccessReview", spec } });
+    return status?.allowed === true;
+  });
+  const answers = await Promise.all(isAllowed);
+  return rights.filter((_, i) => !answers[i]);
 }
 
 /**

@@ -1,6 +1,9 @@
-/** The groups of a namespace: the record of each, and its StatefulSets in their present state. */
+/**
+ * The groups of a namespace: the record of each, its StatefulSets in their present state, and the pods that StatefulSets
+ * have left behind.
+ */
 import { absent, hasCode } from "../../infra/errors.ts";
-import { collect, collectRead } from "../../infra/kubernetes/collect.ts";
+import { collect } from "../../infra/kubernetes/collect.ts";
 import type { Source } from "../../infra/kubernetes/context.ts";
 import {
   disruptionBudgets,
@@ -10,83 +13,69 @@ import {
 } from "../../infra/kubernetes/custom-resources.ts";
 import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { gatherGroupZones, gatherZones } from "../../reconciler/snapshot/gather.ts";
-import { type RolloutGroupStatus, nameOfGroup } from "../../reconciler/group-status/status.ts";
-import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
-import type { GroupState } from "../decide/group-state.ts";
+import { type Pod, readPod } from "../../reconciler/model/pod.ts";
+import { findOrphans, gatherGroupZones, gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
+import { nameOfGroup } from "../../reconciler/group-status/status.ts";
+import { groupKey, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
+import { type GroupState, withOrphans } from "../decide/group-state.ts";
 import { CliError } from "../exit.ts";
 import type { Session } from "../session.ts";
 import { findOnly, missingNamespace, suggest } from "./suggest.ts";
 
-/**
- * All groups, sorted. `namespace` is "" for all. Throws the error of the API server, or a `CliError` without the
- * definition of RolloutGroups.
- */
-export async function gatherGroupStates(source: Source, namespace: string): Promise<GroupState[]> {
+/** Reads the records of groups. Throws a `CliError` without the definition of RolloutGroups, where they are needed. */
+type ReadRecords = (source: Source, namespace: string, group?: string) => Promise<ReadonlyMap<string, RolloutGroup>>;
+
+/** For commands that decide by the StatefulSets alone. */
+const withoutRecords: ReadRecords = async () => await Promise.resolve(new Map());
+
+/** All groups of a namespace that have a StatefulSet, sorted. "" stands for all namespaces. */
+export async function gatherGroups(
+  source: Source,
+  namespace: string,
+  readRecords: ReadRecords = listRecorded,
+): Promise<GroupState[]> {
   const list = await gatherZones([namespace], source);
   const [failure] = list.failures.values();
   if (failure !== undefined) throw failure;
   // Read after the StatefulSets: the records may then be newer than these, but never an older "ready".
-  const recorded = await listRecorded(source, namespace);
-  const living = [...list.groups.values()].map((zones): GroupState => {
-    const { namespace: place = "", group = "" } = zones[0] ?? {};
-    return { namespace: place, group, zones, ...describe(recorded.get(keyOf(place, group))) };
-  });
+  const recorded = await readRecords(source, namespace);
+  const living = [...list.groups.values()].map((zones) => toState(zones, recorded));
   return living.toSorted((a, b) => (groupKey(a) < groupKey(b) ? -1 : 1));
 }
 
-/** Groups that only pods name: no StatefulSet has their label. Those that `living` has are left out. */
-export async function gatherLostGroups(
-  source: Source,
-  namespace: string,
-  living: readonly NamedGroup[],
-): Promise<GroupState[]> {
-  const named = await listGroupsOfPods(source, namespace, living);
-  const lost = new Map(named.map((one) => [groupKey(one), one]));
-  for (const one of living) lost.delete(groupKey(one));
-  // Once the last StatefulSet is gone, the reconciler removes the record.
-  return [...lost.values()].map((one) => ({ ...one, zones: [], status: undefined, generation: 0 }));
+/** One group by the value of its label; also one that has lost all its StatefulSets. Suggests names if there is none. */
+export async function findGroup(
+  session: Session,
+  group: string,
+  readRecords: ReadRecords = listRecorded,
+): Promise<GroupState> {
+  const { namespace } = session;
+  // Several namespaces may have a group of the name. In one, only the group is read, as a namespace may be large.
+  const zones = namespace === "" ? [] : await gatherGroupZones({ namespace, group }, session);
+  if (zones.length > 0) return toState(zones, await readRecords(session, namespace, group));
+  const living = await gatherGroups(session, namespace, readRecords);
+  const found = living.filter((one) => one.group === group);
+  const lost = found.length > 0 ? [] : await gatherLost(session, group);
+  const only = findOnly([...found, ...lost], (one) => one.namespace, `group ${group}`);
+  if (only) return only;
+  const wrongNamespace = living.length === 0 ? await missingNamespace(session) : undefined;
+  if (wrongNamespace) throw wrongNamespace;
+  const where = namespace === "" ? "in any namespace" : `in namespace ${namespace}`;
+  const names = living.map((one) => one.group);
+  throw new CliError(`no rollout group ${JSON.stringify(group)} ${where}`, { hint: suggest(group, names, "groups") });
 }
 
-/** All groups, those that only pods name as well. Throws as `gatherGroupStates` does. */
-export async function gatherAllGroups(source: Source, namespace: string): Promise<readonly GroupState[]> {
-  const living = await gatherGroupStates(source, namespace);
-  return [...living, ...(await gatherLostGroups(source, namespace, living))];
-}
+/** The same, without its record. */
+export const findZones = async (session: Session, group: string): Promise<GroupState> =>
+  await findGroup(session, group, withoutRecords);
 
-type NamedGroup = Pick<GroupState, "namespace" | "group">;
-
-/** Names that a selector leaves out: more would make its URL too long. */
-const MOST_LEFT_OUT = 100;
-
-/** The groups that pods name, without those that `living` has where these are few; none if pods may not be listed. */
-async function listGroupsOfPods(
-  { cluster }: Source,
-  namespace: string,
-  living: readonly NamedGroup[],
-): Promise<readonly NamedGroup[]> {
-  const names = [...new Set(living.map(({ group }) => group))];
-  const isShort = namespace !== "" && names.length > 0 && names.length <= MOST_LEFT_OUT;
-  const selected = isShort ? `,${LABELS.rolloutGroup} notin (${names.join(",")})` : "";
-  const query = { ...(namespace !== "" && { namespace }), labelSelector: `${LABELS.rolloutGroup}${selected}` };
-  return await collectRead(cluster.list(pods, query), ({ metadata }) => ({
-    namespace: metadata?.namespace ?? "",
-    group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
-  })).catch((error: unknown) => {
-    if (!hasCode(error, "Forbidden")) throw error;
-    return [];
+/** The zones of a group that is to be changed, or shown zone by zone. */
+export async function gatherZonesOf(session: Session, group: string): Promise<readonly Zone[]> {
+  const { namespace, zones } = await findZones(session, group);
+  if (zones.length > 0) return zones;
+  throw new CliError(`no StatefulSet of group ${group} is left, only pods`, {
+    hint: `zonewise -n ${namespace} explain ${group}`,
   });
-}
-
-/**
- * One group by the value of its label, without zones if only pods name it. Throws a `CliError` that suggests names if
- * there is none, and one without the definition of RolloutGroups.
- */
-export async function findGroup(source: Session, namespace: string, group: string): Promise<GroupState> {
-  const zones = await gatherByName(source, namespace, group);
-  if (zones.length === 0) return await findByName(source, await gatherAllGroups(source, namespace), group);
-  const recorded = await listRecorded(source, namespace, selectName(group));
-  return { namespace, group, zones, ...describe(recorded.get(keyOf(namespace, group))) };
 }
 
 /**
@@ -99,33 +88,81 @@ export async function findGroupOfPod(
   group: string,
 ): Promise<GroupState | undefined> {
   const zones = await gatherGroupZones({ namespace, group }, source);
-  if (zones.length === 0) return undefined;
-  const recorded = await readRecorded(source, namespace, selectName(group));
-  return { namespace, group, zones, ...describe(recorded?.get(keyOf(namespace, group))) };
+  return zones.length === 0
+    ? undefined
+    : toState(zones, (await readRecorded(source, namespace, group)) ?? new Map<string, never>());
 }
 
-const selectName = (group: string): string => `metadata.name=${nameOfGroup(group)}`;
-const keyOf = (namespace: string, group: string): string => groupKey({ namespace, group: nameOfGroup(group) });
+type Reader = Pick<Session, "cluster" | "clock" | "namespace">;
+
+const groupOf = ({ namespace, labels }: Pod) => ({ namespace, group: labels[LABELS.rolloutGroup] ?? "" });
+
+export const ofGroup = (group: string): string => `${LABELS.rolloutGroup}=${group}`;
+
+/** Names that a selector leaves out: more would make its URL too long. */
+const MOST_LEFT_OUT = 100;
+
+/** Selects pods of groups other than these, as far as one selector can: it leaves groups out by name alone. */
+export function ofOthers(groups: readonly GroupState[], { namespace }: Pick<Reader, "namespace">): string {
+  const names = [...new Set(groups.map(({ group }) => group))];
+  const isShort = namespace !== "" && names.length > 0 && names.length <= MOST_LEFT_OUT;
+  return isShort ? `${LABELS.rolloutGroup},${LABELS.rolloutGroup} notin (${names.join(",")})` : LABELS.rolloutGroup;
+}
+
+async function listPods(
+  { cluster, namespace }: Reader,
+  labelSelector: string,
+  isWanted: (pod: Pod) => boolean,
+): Promise<readonly Pod[]> {
+  const query = { ...(namespace !== "" && { namespace }), labelSelector };
+  const read = (object: Parameters<typeof readPod>[0]): Pod[] => [readPod(object)].filter(isWanted);
+  return (await readAll({ resource: pods, query, read }, { cluster })).items.flat();
+}
 
 /**
- * Reads only one group, as a namespace may be large. Resolves with none for all namespaces, where several groups may
- * have the same name.
+ * These groups with the pods that StatefulSets have left behind (§1.15), and the groups that have nothing but such pods.
+ * `groups` are all of the namespace that the selector may find.
  */
-async function gatherByName(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
-  return namespace === "" ? [] : await gatherGroupZones({ namespace, group }, source);
+export async function gatherOrphans(
+  groups: readonly GroupState[],
+  reader: Reader,
+  selector: string = LABELS.rolloutGroup,
+): Promise<readonly GroupState[]> {
+  const owned = new Set(groups.flatMap(({ zones }) => zones.map(({ uid }) => uid)));
+  const left = await listPods(reader, selector, ({ owner = "" }) => !owned.has(owner));
+  const byGroup = Map.groupBy(left, (pod) => groupKey(groupOf(pod)));
+  const known = new Set(groups.map(groupKey));
+  const lost = [...byGroup].flatMap(([key, [pod]]) =>
+    pod && !known.has(key) ? [{ ...groupOf(pod), zones: [], status: undefined, generation: 0 }] : [],
+  );
+  const look = async (state: GroupState): Promise<GroupState> => {
+    const orphans = await findOrphans(byGroup.get(groupKey(state)) ?? [], state.zones, reader);
+    return withOrphans({ ...state, orphans }, reader.clock.now());
+  };
+  const found = await Promise.all([...groups, ...lost].map(look));
+  return found.filter(({ zones, orphans = [] }) => zones.length + orphans.length > 0);
 }
 
-/** The zones of one group, with or without a record. Throws as `findGroup` does. */
-export async function gatherZonesOf(source: Session, namespace: string, group: string): Promise<readonly Zone[]> {
-  const zones = await gatherByName(source, namespace, group);
-  if (zones.length > 0) return zones;
-  const list = await gatherZones([namespace], source);
-  const all = [...list.groups.values()].map((zones) => ({
-    zones,
-    namespace: zones[0]?.namespace ?? "",
-    group: zones[0]?.group ?? "",
-  }));
-  return (await findByName(source, all, group)).zones;
+/** The groups of this name that have lost all their StatefulSets; none if pods may not be listed. */
+export async function gatherLost(reader: Reader, group: string): Promise<readonly GroupState[]> {
+  return await gatherOrphans([], reader, ofGroup(group)).catch((error: unknown) => {
+    // The name of another object may be no value of a label.
+    if (!hasCode(error, "Forbidden", "Invalid")) throw error;
+    return [];
+  });
+}
+
+/** The pods that a StatefulSet of this name has left behind, with the group that they name; undefined without any. */
+export async function findOrphanedZone(
+  name: string,
+  reader: Reader,
+): Promise<{ readonly group: string; readonly orphan: ZoneWithPods } | undefined> {
+  const own = await listPods(reader, LABELS.rolloutGroup, ({ madeBy }) => madeBy === name);
+  const [first] = own;
+  if (!first) return undefined;
+  const zones = await gatherGroupZones(groupOf(first), reader);
+  const [orphan] = await findOrphans(own, zones, reader);
+  return orphan && { group: groupOf(first).group, orphan };
 }
 
 /** True if the namespace has a StatefulSet in a group, a PhasedRollout or a budget; also if that may not be read. */
@@ -144,37 +181,19 @@ export async function hasOurs({ cluster, namespace }: Pick<Session, "cluster" | 
   return isIn.includes(true);
 }
 
-async function findByName<T extends Pick<GroupState, "namespace" | "group">>(
-  session: Session,
-  all: readonly T[],
-  group: string,
-): Promise<T> {
-  const { namespace } = session;
-  const only = findOnly(
-    all.filter((one) => one.group === group),
-    (one) => one.namespace,
-    `group ${group}`,
-  );
-  if (only) return only;
-  const wrongNamespace = all.length === 0 ? await missingNamespace(session) : undefined;
-  if (wrongNamespace) throw wrongNamespace;
-  const where = namespace === "" ? "in any namespace" : `in namespace ${namespace}`;
-  const names = all.map((one) => one.group);
-  throw new CliError(`no rollout group ${JSON.stringify(group)} ${where}`, { hint: suggest(group, names, "groups") });
-}
-
-function describe(object: RolloutGroup | undefined): Pick<GroupState, "status" | "generation"> {
-  // The schema of the definition keeps it valid.
-  const status: Partial<RolloutGroupStatus> | undefined = object?.status ?? undefined;
-  return { status, generation: object?.metadata.generation ?? 0 };
+/** The zones of one group, with its record. The schema of the definition keeps it valid. */
+function toState(zones: readonly Zone[], recorded: ReadonlyMap<string, RolloutGroup>): GroupState {
+  const { namespace = "", group = "" } = zones[0] ?? {};
+  const object = recorded.get(groupKey({ namespace, group: nameOfGroup(group) }));
+  return { namespace, group, zones, status: object?.status ?? undefined, generation: object?.metadata.generation ?? 0 };
 }
 
 async function listRecorded(
   source: Source,
   namespace: string,
-  fieldSelector?: string,
+  group?: string,
 ): Promise<ReadonlyMap<string, RolloutGroup>> {
-  const recorded = await readRecorded(source, namespace, fieldSelector);
+  const recorded = await readRecorded(source, namespace, group);
   if (recorded) return recorded;
   throw new CliError("CRD RolloutGroup not installed: no rollout is recorded", {
     hint: "kubectl apply -k infra/manifests/crds",
@@ -185,16 +204,19 @@ async function listRecorded(
 async function readRecorded(
   { cluster }: Source,
   namespace: string,
-  fieldSelector?: string,
+  group?: string,
 ): Promise<ReadonlyMap<string, RolloutGroup> | undefined> {
-  const query = { ...(namespace !== "" && { namespace }), ...(fieldSelector !== undefined && { fieldSelector }) };
+  const query = {
+    ...(namespace !== "" && { namespace }),
+    ...(group !== undefined && { fieldSelector: `metadata.name=${nameOfGroup(group)}` }),
+  };
   const found = await collect(cluster.list(rolloutGroups, query)).catch(absent);
   return (
     found &&
     new Map(
       found.map((object) => {
-        const { namespace: place = "", name: group = "" } = object.metadata;
-        return [groupKey({ namespace: place, group }), object];
+        const { namespace: place = "", name = "" } = object.metadata;
+        return [groupKey({ namespace: place, group: name }), object];
       }),
     )
   );

@@ -2,12 +2,15 @@
 import type { StoredHold, ZoneRow } from "../../reconciler/group-status/status.ts";
 import { type ShownGroup, notesOf, type Standing } from "../../reconciler/group-status/view.ts";
 import { nameImages } from "../../reconciler/model/zone.ts";
+import { firstReleased } from "../../reconciler/phased/target.ts";
+import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phased.ts";
 import { type GroupState, viewOf } from "../decide/group-state.ts";
+import { standingOfPhased } from "../decide/overview.ts";
 import { formatAge, untilOf } from "./age.ts";
 import type { Display, Tone } from "./style.ts";
 import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } from "./table.ts";
 
-export const TONES: Readonly<Record<Standing, Tone>> = {
+const TONES: Readonly<Record<Standing, Tone>> = {
   done: "good",
   blocked: "bad",
   moving: "moving",
@@ -125,4 +128,47 @@ export function renderLine(state: GroupState): string {
   const view = viewOf(state);
   const sentence = nameImages(view.sentence, state.zones);
   return `${state.group} ${nameOfPhase(view)}: ${summary?.updated ?? "-"} updated, ${summary?.ready ?? "-"} ready; ${sentence}\n`;
+}
+
+const PHASED_COLUMNS: readonly Column[] = [
+  { heading: "PHASED-ROLLOUT" },
+  { heading: "TARGET", rank: 5 },
+  { heading: "PHASE" },
+  { heading: "PARTITION", rank: 4 },
+  { heading: "UPDATED", rank: 2 },
+  { heading: "REASON", rank: 1 },
+  { heading: "SINCE", rank: 3 },
+  { heading: "NEXT-CHECK", rank: 6 },
+];
+
+export const renderPhased = (phased: readonly Phased[], display: Display, now: number): string =>
+  formatByNamespace(
+    PHASED_COLUMNS,
+    phased.map((one) => ({ namespace: one.rollout.namespace, cells: describeRow(one, now) })),
+    display,
+  );
+
+function describeRow(phased: Phased, now: number): Cell[] {
+  const { rollout, target } = phased;
+  const tone = TONES[standingOfPhased(phased)];
+  const { allowed, reason, since, until } = explainPhased(phased);
+  const counts = target
+    ? [`${firstReleased(target)}/${target.replicas}`, `${target.status.updated}/${target.replicas}`]
+    : ["-", "-"];
+  const phase = { text: reason === "Unseen" ? "Unseen" : rollout.status.phase, tone };
+  return [
+    rollout.name,
+    rollout.targetRef,
+    phase,
+    ...counts,
+    { text: allowed ? "" : reason, tone },
+    formatAge(since, now),
+    untilOf(until ?? nextCheckOf(phased), now),
+  ];
+}
+
+/** A line for a log, equal as long as nothing has changed. */
+export function renderPhasedLine(phased: Phased): string {
+  const { message } = explainPhased(phased);
+  return `phasedrollout/${phased.rollout.name} ${phased.rollout.status.phase || "Unseen"}: ${message}\n`;
 }

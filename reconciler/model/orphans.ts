@@ -136,6 +136,17 @@ export function holdForOrphans(orphans: readonly ZoneWithPods[] | undefined): Ho
   };
 }
 
+/** The hold of a group without any StatefulSet, of which these pods are left; undefined without any. */
+export function holdForLost(orphans: readonly ZoneWithPods[]): Hold | undefined {
+  if (orphans.length === 0) return undefined;
+  const left = listSome(orphans.map(({ name, pods }) => `${pods.length} pods of ${name}`));
+  return hold(
+    "ZoneOrphaned",
+    `no StatefulSet has its label, and pods of it are left: ${left}; create their StatefulSets again, or delete them`,
+    orphans,
+  );
+}
+
 /** The same for a zone that wants to lose pods. */
 export function waitForOrphans(
   zone: Zone,

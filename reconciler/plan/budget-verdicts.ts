@@ -20,7 +20,7 @@ interface Disruption extends DisruptionTarget {
 }
 
 /** A verdict, with its snapshot if a budget selects the pod. */
-interface Judged {
+export interface Judged {
   readonly verdict: Verdict;
   readonly snapshot?: EvictionSnapshot;
 }

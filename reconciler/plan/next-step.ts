@@ -6,7 +6,7 @@ import { judgeGates } from "../gates/hold.ts";
 import { identityOf } from "../gates/rollout.ts";
 import { blameUnavailable } from "../model/culprit.ts";
 import type { Hold } from "../model/decision.ts";
-import { holdForOrphans } from "../model/orphans.ts";
+import { holdForLost, holdForOrphans } from "../model/orphans.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide-rollout.ts";
 import { judgeDisruption, reserve } from "./budget-verdicts.ts";
@@ -35,8 +35,10 @@ export function nextStep(world: World): GroupOutlook {
 type RolloutOutlook = Pick<GroupOutlook, "step" | "hold" | "denied">;
 
 function nextRolloutStep(world: World): RolloutOutlook {
+  const { zones, orphans = [] } = world;
+  if (zones.length === 0) return { step: undefined, hold: holdForLost(orphans), denied: [] };
   const decision = decideRollout(snapshotOf(world));
-  if (!decision) return { step: undefined, hold: holdForOrphans(world.orphans), denied: [] };
+  if (!decision) return { step: undefined, hold: holdForOrphans(orphans), denied: [] };
   if (decision.action === "hold") return { step: undefined, hold: decision, denied: [] };
   return decision.action === "finishZone"
     ? { step: decision, hold: undefined, denied: [] }

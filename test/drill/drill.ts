@@ -4,7 +4,7 @@
  */
 import { describeRight } from "../../cli/decide/doctor/rights.ts";
 import { CliError, EXIT, type ExitCode } from "../../cli/exit.ts";
-import { findDenied } from "../../cli/gather/denied-rights.ts";
+import { findDenied } from "../../cli/gather/examine.ts";
 import { CRON_JOB, HOME, type ReadSettings } from "../../cli/gather/settings.ts";
 import { gatherTicking } from "../../cli/gather/ticking.ts";
 import type { Display } from "../../cli/output/style.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { define } from "../../demo/definitions.ts";
-import type { Draft, KubeObject } from "../../emulator/objects.ts";
+import { add, amend, drop, type Kind, type Traits } from "../../builders.ts";
 import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions } from "../guard-stage.ts";
@@ -28,28 +28,17 @@ describe("zonewise doctor", { timeout: 300_000 }, () => {
 
   /** Undoes a change. */
   type Undo = () => void;
-  const create = (resource: string, object: Draft): Undo => {
-    const { name, namespace } = stage.emulator.store.create(resource, object).metadata;
-    return () => void stage.emulator.store.remove(resource, namespace, name);
+  const create = (kind: Kind, name: string, traits: Traits): Undo => {
+    add(stage.emulator.store, kind, name, { ...traits });
+    return () => drop(stage.emulator.store, kind, name);
   };
-  const annotate = (zone: string, own: object, labels: object = {}): Undo => {
+  const annotate = (zone: string, annotations: Traits["annotations"], labels: Traits["labels"] = {}): Undo => {
     const { store } = stage.emulator;
-    const read = (): KubeObject => store.get(SETS, "default", zone) ?? assert.fail();
-    const { metadata } = read();
-    const write = (annotations: object, wanted: object): void => {
-      const now = read();
-      const next = { ...now.metadata, annotations, labels: wanted };
-      store.update(SETS, { ...now, metadata: next } as KubeObject);
-    };
-    write({ ...metadata.annotations, ...own }, { ...metadata.labels, ...labels });
-    return () => write(metadata.annotations ?? {}, metadata.labels ?? {});
+    const { metadata } = store.get(SETS, "default", zone) ?? assert.fail();
+    amend(store, "StatefulSet", zone, { annotations: { ...annotations }, labels });
+    const before = { annotations: metadata.annotations ?? {}, labels: metadata.labels ?? {} };
+    return () => amend(store, "StatefulSet", zone, { metadata: before });
   };
-  const custom = (group: string, kind: string, name: string, spec: object): Draft => ({
-    apiVersion: `${group}/v1`,
-    kind,
-    metadata: { name, namespace: "default" },
-    spec,
-  });
   const check = {
     initialDelaySeconds: 0,
     periodSeconds: 60,
@@ -90,14 +79,11 @@ describe("zonewise doctor", { timeout: 300_000 }, () => {
       "a gate that is not valid, and one of a group with a typo",
       () => {
         const spec = { group: "ingester", checks: [{ name: "up", ...check }] };
-        const undo = create("rolloutgates.zonewise.dev", custom("zonewise.dev", "RolloutGate", "first", spec));
-        const { store } = stage.emulator;
-        const stored = store.get("rolloutgates.zonewise.dev", "default", "first") ?? assert.fail();
+        const undo = create("RolloutGate", "first", { spec });
         const valid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message: "at character 8" };
         const conditions = [{ ...valid, lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1 }];
-        store.update("rolloutgates.zonewise.dev", { ...stored, status: { conditions } });
-        const other = custom("zonewise.dev", "RolloutGate", "second", { ...spec, group: "ingesters" });
-        return all(undo, create("rolloutgates.zonewise.dev", other));
+        amend(stage.emulator.store, "RolloutGate", "first", { status: { conditions } });
+        return all(undo, create("RolloutGate", "second", { spec: { ...spec, group: "ingesters" } }));
       },
       /^error {2}rolloutgate\/first: it is not valid: ExpressionInvalid, at character 8 .*\n.*\nwarning {2}rolloutgate\/second: there is no rollout group ingesters; did you mean ingester\? .*\n +if so:\n +kubectl -n default patch rolloutgate second --type=merge -p '\{"spec":\{"group":"ingester"\}\}'\n$/,
     ],
@@ -157,13 +143,7 @@ it("says of all namespaces together that none has anything of Zonewise", async (
   for (const { metadata } of stage.emulator.store.list(SETS, "default"))
     stage.emulator.store.remove(SETS, "default", metadata.name);
   await define(stage.emulator.store, ["rolloutgroups"]);
-  const metadata = { name: "ingester", namespace: "left" };
-  stage.emulator.store.create("rolloutgroups.zonewise.dev", {
-    apiVersion: "zonewise.dev/v1",
-    kind: "RolloutGroup",
-    metadata,
-    spec: {},
-  });
+  add(stage.emulator.store, "RolloutGroup", "ingester", { namespace: "left", spec: {} });
   const { run } = await openTerminal(t, stage);
   const { err } = await run("doctor -A");
   assert.match(err, /^no namespace has anything of Zonewise$/m);

@@ -1,6 +1,7 @@
 /** Pods that are at fault: what they block, and cures that touch no other pod. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { amend } from "../../builders.ts";
 import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { deploy } from "../../reconciler/stage.ts";
 import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
@@ -14,11 +15,7 @@ it(
     const { store } = stage.emulator;
     deploy(stage, "app:1");
     await stage.time.advance(5000);
-    const crash = (name: string): void => {
-      const pod = store.get("pods", "default", name) ?? assert.fail();
-      store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations: { "sim/crash": "true" } } });
-    };
-    crash("ingester-zone-a-1");
+    amend(store, "Pod", "ingester-zone-a-1", { annotations: { "sim/crash": "true" } });
     const session = startSession(stage);
     t.after(async () => {
       await session.end();

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { RULES } from "../../../reconciler/remedies/rules.ts";
+import { add } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
@@ -20,12 +21,7 @@ async function mirror(stage: Stage, replicas: number, annotations: Readonly<Reco
   deploy(stage, "app:1", { zones: ["a"], annotations: { ...MIRROR, ...annotations } });
   deploy(stage, "app:1", { zones: ["b"] });
   await stage.time.advance(2000);
-  store.create("replicatemplates.rollout-operator.grafana.com", {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ReplicaTemplate",
-    metadata: { name: "template", namespace: "default" },
-    spec: { replicas },
-  });
+  add(store, "ReplicaTemplate", "template", { spec: { replicas } });
 }
 
 const CASES = [

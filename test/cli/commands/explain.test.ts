@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { add, amend } from "../../builders.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { budgetDefinition, writeBudget } from "../../reconciler/budget-stage.ts";
@@ -18,12 +19,8 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
     await stage.time.advance(2000);
     writeBudget(stage);
     guard = await guardEvictions(stage);
-    const { store } = stage.emulator;
-    const set = store.get("statefulsets.apps", "default", "ingester-zone-a") ?? assert.fail();
-    store.update("statefulsets.apps", {
-      ...set,
-      metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } },
-    });
+    const annotations = { "grafana.com/rollout-paused": "true" };
+    amend(stage.emulator.store, "StatefulSet", "ingester-zone-a", { annotations });
     deploy(stage, "app:2", { zones: ["a"], podLabels: { "rollout-group": "ingester" } });
     await stage.time.advance(1000);
     session = startSession(stage);
@@ -71,8 +68,7 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
   });
 
   it("says of a node without such pods that there are none", async (t) => {
-    const { store } = stage.emulator;
-    store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "empty" } });
+    add(stage.emulator.store, "Node", "empty");
     const { code, out } = await (await openTerminal(t, stage)).run("explain node/empty");
     assert.deepEqual([code, out], [0, "node/empty\n  Can be drained:  no pod of a StatefulSet runs on it\n"]);
   });

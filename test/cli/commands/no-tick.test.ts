@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import type { Draft } from "../../emulator/objects.ts";
+import { add, amend, drop, type Kind, statefulSet, type Traits } from "../../builders.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal, writeLease } from "../stage.ts";
@@ -26,23 +26,24 @@ describe("without a tick", { timeout: 300_000 }, () => {
     await session.end();
     await stage.close();
   });
-  const made: [resource: string, name: string][] = [];
-  const create = (resource: string, object: Draft): void => {
-    const { metadata } = stage.emulator.store.create(resource, object);
-    made.push([resource, metadata.name]);
+  const made: (() => void)[] = [];
+  const create = (kind: Kind, name: string, traits: Traits): void => {
+    add(stage.emulator.store, kind, name, { ...traits });
+    made.push(() => drop(stage.emulator.store, kind, name, traits.namespace));
   };
   afterEach(() => {
-    for (const [resource, name] of made.splice(0)) stage.emulator.store.remove(resource, "default", name);
+    for (const undo of made.splice(0)) undo();
     if (stage.emulator.store.get(LEASES, "default", NAME)) stage.emulator.store.remove(LEASES, "default", NAME);
   });
   const cronJob = (suspend: boolean): void =>
-    create("cronjobs.batch", {
-      apiVersion: "batch/v1",
-      kind: "CronJob",
-      metadata: { name: NAME, namespace: "default" },
+    create("CronJob", NAME, {
       spec: { suspend },
       status: { lastScheduleTime: new Date(stage.clock.now()).toISOString() },
     });
+  const createZone = (name: string, group: string): void => {
+    const { spec } = statefulSet(name, 0) as { spec?: object };
+    create("StatefulSet", name, { namespace: group, labels: { "rollout-group": group }, ...(spec && { spec }) });
+  };
   /** As a run leaves it 5 minutes after it was suspended. */
   const suspend = (): void => {
     cronJob(true);
@@ -99,12 +100,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
 
   it("during a migration nothing proposes to resume the CronJob beside the original", async (t) => {
     suspend();
-    create("deployments.apps", {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name: "rollout-operator", namespace: "default" },
-      spec: { replicas: 1 },
-    });
+    create("Deployment", "rollout-operator", { spec: { replicas: 1 } });
     const { run } = await openTerminal(t, stage, { ticks: false });
     for (const line of ["status", "doctor", "explain ingester"]) {
       const { out } = await run(line);
@@ -129,18 +125,9 @@ describe("without a tick", { timeout: 300_000 }, () => {
 
   it("of several namespaces, each is judged by its own reconciler", async (t) => {
     suspend();
-    const { store } = stage.emulator;
-    const [zone = assert.fail()] = store.list("statefulsets.apps", "default");
-    const { labels = {} } = zone.metadata;
-    store.create("statefulsets.apps", {
-      apiVersion: "apps/v1",
-      kind: "StatefulSet",
-      metadata: { name: "other-zone-a", namespace: "other", labels: { ...labels, "rollout-group": "other" } },
-      spec: { ...(zone as { spec?: object }).spec, replicas: 0 },
-    });
-    t.after(() => store.remove("statefulsets.apps", "other", "other-zone-a"));
+    createZone("other-zone-a", "other");
     writeLease(stage, { namespace: "other" });
-    t.after(() => store.remove(LEASES, "other", NAME));
+    t.after(() => stage.emulator.store.remove(LEASES, "other", NAME));
     const { json } = await openTerminal(t, stage, { ticks: false });
     const found = await json<{ group: string; message: string; reconciler?: { state: string }[] }[]>("status -A");
     assert.deepEqual(
@@ -157,26 +144,14 @@ describe("without a tick", { timeout: 300_000 }, () => {
   });
 
   it("of all namespaces, an installation without a group is judged, too", async (t) => {
-    const { store } = stage.emulator;
-    const metadata = { name: NAME, namespace: "idle" };
-    store.create("cronjobs.batch", { apiVersion: "batch/v1", kind: "CronJob", metadata, spec: { suspend: true } });
-    t.after(() => store.remove("cronjobs.batch", "idle", NAME));
+    create("CronJob", NAME, { namespace: "idle", spec: { suspend: true } });
     const { run } = await openTerminal(t, stage, { ticks: false });
     assert.match((await run("status -A")).out, /CronJob idle\/zonewise-reconciler was created/);
   });
 
   it("of all namespaces, one with zones alone is judged beside one with RolloutGroups", async (t) => {
-    const { store } = stage.emulator;
-    const [zone = assert.fail()] = store.list("statefulsets.apps", "default");
-    const metadata = { name: "lone-zone-a", namespace: "lone", labels: zone.metadata.labels ?? {} };
-    store.create("statefulsets.apps", {
-      apiVersion: "apps/v1",
-      kind: "StatefulSet",
-      metadata,
-      spec: { ...(zone as { spec?: object }).spec, replicas: 0 },
-    });
-    assert.equal(store.list("rolloutgroups.zonewise.dev").length, 1);
-    t.after(() => store.remove("statefulsets.apps", "lone", "lone-zone-a"));
+    createZone("lone-zone-a", "lone");
+    assert.equal(stage.emulator.store.list("rolloutgroups.zonewise.dev").length, 1);
     const { run } = await openTerminal(t, stage, { ticks: false });
     assert.match((await run("status -A")).out, /no reconciler serves namespace lone/);
   });
@@ -222,9 +197,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
       (await run("explain ingester")).out,
       /roll out: Blocked {2}ReconcilerStopped\n {4}why +the reconciler last ran \ds ago/,
     );
-    const { store } = stage.emulator;
-    const suspended = store.get("cronjobs.batch", "default", NAME) ?? assert.fail();
-    store.update("cronjobs.batch", { ...suspended, spec: { suspend: false } });
+    amend(stage.emulator.store, "CronJob", NAME, { spec: { suspend: false } });
     assert.match((await run("explain ingester")).out, /Goes on by itself:/);
     assert.notEqual((await json<{ estimatedEnd?: string }>("plan ingester")).estimatedEnd, undefined);
   });
@@ -258,40 +231,25 @@ describe("without a tick", { timeout: 300_000 }, () => {
       assert.match(whole, /kubectl-ndefaultpatchcronjobzonewise-reconciler-p'\{"spec":\{"suspend":false\}\}'$/);
     });
 
-  for (const columns of [60, 80, 100])
-    for (const [line] of [...LINES, ["doctor"]] as const)
-      it(`${line} breaks its sentences between words at ${columns} columns, and no command`, async (t) => {
-        suspend();
-        const { run } = await openTerminal(t, stage, { ticks: false, isTty: true, size: { columns, rows: 60 } });
-        const lines = stripVTControlCharacters((await run(line)).out).split("\n");
-        const isCommand = (text: string): boolean => /kubectl .*'\{"spec":\{"suspend":false\}\}'$/.test(text);
-        assert.ok(lines.some(isCommand));
-        assert.deepEqual(
-          lines.filter((text) => text.length > columns && !/^ +kubectl|^(warning {2})?\S+$/.test(text)),
-          [],
-        );
-      });
+  for (const [line] of [...LINES, ["doctor"]] as const)
+    it(`${line} breaks its sentences between words at 60 columns, and no command`, async (t) => {
+      suspend();
+      const { run } = await openTerminal(t, stage, { ticks: false, isTty: true, size: { columns: 60, rows: 60 } });
+      const lines = stripVTControlCharacters((await run(line)).out).split("\n");
+      assert.ok(lines.some((text) => /kubectl .*'\{"spec":\{"suspend":false\}\}'$/.test(text)));
+      const long = lines.filter((text) => text.length > 60 && !/^ +kubectl|^(warning {2})?\S+$/.test(text));
+      assert.deepEqual(long, []);
+    });
 
   it("a Job that fails is named with the last error of its log", async (t) => {
     cronJob(false);
     writeLease(stage, { holder: "", tickedMs: 300_000, renewedMs: 300_000 });
     const condition = { type: "Failed", status: "True", reason: "PodFailurePolicy", message: "Container failed" };
     const status = { conditions: [condition] };
-    create("jobs.batch", {
-      apiVersion: "batch/v1",
-      kind: "Job",
-      metadata: { name: `${NAME}-1`, namespace: "default", labels: LABELS },
-      status,
-    });
+    create("Job", `${NAME}-1`, { labels: LABELS, status });
     const message = `{"level":"info","msg":"starting"}\n{"level":"error","msg":"the lease could not be taken","error":{"code":"Forbidden","message":"may not get leases"}}\n{"level":"info","msg":"the run ended","exitCode":1}\n`;
-    create("pods", {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: {
-        name: `${NAME}-1-x`,
-        namespace: "default",
-        labels: { ...LABELS, "batch.kubernetes.io/job-name": `${NAME}-1` },
-      },
+    create("Pod", `${NAME}-1-x`, {
+      labels: { ...LABELS, "batch.kubernetes.io/job-name": `${NAME}-1` },
       status: {
         phase: "Failed",
         containerStatuses: [{ ready: false, state: { terminated: { exitCode: 1, reason: "Error", message } } }],
@@ -390,12 +348,7 @@ it("beside the original, where nothing of Zonewise is installed, commands say wh
   const stage = await setStatusStage();
   t.after(() => stage.close());
   deploy(stage, "app:1");
-  stage.emulator.store.create("deployments.apps", {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "rollout-operator", namespace: "default" },
-    spec: { replicas: 1 },
-  });
+  add(stage.emulator.store, "Deployment", "rollout-operator", { spec: { replicas: 1 } });
   await stage.time.advance(1000);
   const { run } = await openTerminal(t, stage, { ticks: false });
   for (const line of ["version", "doctor"]) {

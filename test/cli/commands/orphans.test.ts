@@ -1,6 +1,7 @@
 /** What the commands say of pods that a deleted StatefulSet has left behind. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { amend } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
@@ -18,8 +19,7 @@ async function removeWithoutPods({ emulator: { store }, time }: Stage, ...zones:
 }
 
 async function breakPod({ emulator: { store }, time }: Stage, name: string): Promise<void> {
-  const pod = store.get("pods", "default", name) ?? assert.fail(name);
-  store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations: { "sim/ready": "false" } } });
+  amend(store, "Pod", name, { annotations: { "sim/ready": "false" } });
   await time.advance(1000);
 }
 
@@ -138,12 +138,14 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
       assert.match(out, /ingester +Blocked .*ZoneOrphaned/m);
       assert.equal(code, 1);
     }
-    for (const line of ["explain ingester", "explain group/ingester", "status ingester", "status ingester --watch"]) {
+    const lines = ["explain ingester", "explain group/ingester", "plan ingester", "status ingester"];
+    for (const line of [...lines, "status ingester --watch", "plan ingester -A"]) {
       const { code, out } = await run(line);
       assert.match(out, line.endsWith("--watch") ? /^ingester Blocked: / : /ZoneOrphaned/, line);
       assert.match(out, /no StatefulSet has its label, and pods of it are left: 3 pods of ingester-zone-a, /, line);
       assert.equal(code, 1, line);
     }
+    assert.match((await run("pause ingester")).err, /no StatefulSet of group ingester is left, only pods/);
     const created = /fix +create StatefulSet ingester-zone-a ingester-zone-b ingester-zone-c again as it was; /;
     assert.match((await run("explain ingester")).out, created);
     assert.match((await run("doctor")).out, /statefulset\/ingester-zone-a: .*\(zone-orphaned\)/);
@@ -151,7 +153,8 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
       stage.emulator.store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
     await stage.time.advance(1000);
     assert.doesNotMatch((await run("status")).out, /ingester/);
-    assert.match((await run("status ingester")).err, /no rollout group "ingester" in namespace default/);
+    for (const line of ["status ingester", "plan ingester"])
+      assert.match((await run(line)).err, /no rollout group "ingester" in namespace default/);
     assert.match((await run("explain ingester")).err, /nothing named "ingester" found/);
   });
 

@@ -2,16 +2,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { parse } from "yaml";
-import { make } from "../../builders.ts";
+import { add, amend, drop } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
-import type { Draft } from "../../emulator/objects.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions } from "../guard-stage.ts";
 import { openTerminal, writeLease } from "../stage.ts";
 
-const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
-const GATES = "rolloutgates.zonewise.dev";
 const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
 
 describe("zonewise", { timeout: 300_000 }, () => {
@@ -35,12 +32,8 @@ describe("zonewise", { timeout: 300_000 }, () => {
     const well = await run("explain pod/ingester-zone-a-0");
     assert.equal(well.code, 0, well.out);
     assert.doesNotMatch(well.out, /dry-run/);
-    store.create("poddisruptionbudgets.policy", {
-      apiVersion: "policy/v1",
-      kind: "PodDisruptionBudget",
-      metadata: { name: "core", namespace: "default" },
-      spec: { selector: { matchLabels: { name: "ingester-zone-a" } }, maxUnavailable: 0 },
-    });
+    const selector = { matchLabels: { name: "ingester-zone-a" } };
+    add(store, "PodDisruptionBudget", "core", { spec: { selector, maxUnavailable: 0 } });
     await stage.time.advance(1000);
     const { code, out } = await run("explain pod/ingester-zone-a-0");
     assert.equal(code, 1, out);
@@ -52,7 +45,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
       (await run("doctor")).out,
       /warning {2}pdb\/core: it selects pods of ingester-zone-a as a zone-aware budget does/,
     );
-    store.remove("poddisruptionbudgets.policy", "default", "core");
+    drop(store, "PodDisruptionBudget", "core");
     await stage.time.advance(1000);
     assert.equal(store.get("pods", "default", "ingester-zone-a-0")?.metadata.deletionTimestamp, undefined);
     t.after(faults.inject({ verb: "create", resource: "pods", effect: { kind: "forbidden", user: "ann" } }));
@@ -62,8 +55,8 @@ describe("zonewise", { timeout: 300_000 }, () => {
   const GATE = { group: "nobody", soakSeconds: 60 };
   const REFUSED = /every eviction of its pods is refused: invalid value: max unavailable must be .* got -1\n/;
   const makeGate = (t: TestContext, spec: object): void => {
-    stage.emulator.store.create(GATES, make("RolloutGate", "gate", { spec }));
-    t.after(() => stage.emulator.store.remove(GATES, "default", "gate"));
+    add(stage.emulator.store, "RolloutGate", "gate", { spec });
+    t.after(() => drop(stage.emulator.store, "RolloutGate", "gate"));
   };
 
   it("explain of a budget or a gate says who waits for it, and no more", async (t) => {
@@ -95,7 +88,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
     it(`explain ${name} says what is wrong with one that cannot be read`, async (t) => {
       const { run } = await openTerminal(t, stage);
       writeBudget(stage, { maxUnavailable: -1, selector: { matchLabels: { app: "none" } } }, "invalid");
-      t.after(() => stage.emulator.store.remove(BUDGETS, "default", "invalid"));
+      t.after(() => drop(stage.emulator.store, "ZoneAwarePodDisruptionBudget", "invalid"));
       makeGate(t, { group: "nobody", checks: [{ name: "a" }] });
       const { code, out } = await run(`explain ${name}`);
       assert.equal(code, 1, out);
@@ -123,7 +116,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
     const { store } = stage.emulator;
     const nodes = store.list("nodes").map(({ metadata }) => metadata.name);
     const guarded = await run(`drain-order ${nodes.join(" ")}`);
-    store.remove(BUDGETS, "default", "ingester");
+    drop(store, "ZoneAwarePodDisruptionBudget", "ingester");
     t.after(() => writeBudget(stage));
     const { code, out } = await run(`drain-order ${nodes.join(" ")}`);
     assert.equal(code, 1, out);
@@ -137,16 +130,12 @@ describe("zonewise", { timeout: 300_000 }, () => {
   it("drain-order reads a group once for all its zones, and says once what it assumes of it", async (t) => {
     const { run } = await openTerminal(t, stage);
     const { store } = stage.emulator;
-    const follower = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
-    const annotations = { ...follower.metadata.annotations, "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
-    store.update("statefulsets.apps", { ...follower, metadata: { ...follower.metadata, annotations } });
+    const { metadata } = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
+    const annotations = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
+    amend(store, "StatefulSet", "ingester-zone-b", { annotations });
     const { err } = await run("drain-order node-1 node-2");
     assert.equal(err.split("assuming the default").length, 2, err);
-    const { metadata } = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
-    store.update("statefulsets.apps", {
-      ...follower,
-      metadata: { ...metadata, annotations: follower.metadata.annotations ?? {} },
-    });
+    amend(store, "StatefulSet", "ingester-zone-b", { metadata: { annotations: metadata.annotations ?? {} } });
   });
 
   it("doctor finds nothing wrong, then what was half configured", async (t) => {
@@ -158,23 +147,17 @@ describe("zonewise", { timeout: 300_000 }, () => {
     const { code, out } = await run("doctor");
     assert.equal(code, 1);
     assert.match(out, /^error {2}zpdb\/second: it selects no StatefulSet/);
-    stage.emulator.store.remove(BUDGETS, "default", "second");
-    assert.match((await run("doctor --pre")).out, /older than Kubernetes 1.30/);
-    const original = (replicas: number): Draft => ({
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name: "rollout-operator", namespace: "default" },
-      spec: { replicas },
-    });
     const { store } = stage.emulator;
-    const { metadata } = store.create("deployments.apps", original(1));
+    drop(store, "ZoneAwarePodDisruptionBudget", "second");
+    assert.match((await run("doctor --pre")).out, /older than Kubernetes 1.30/);
+    add(store, "Deployment", "rollout-operator", { spec: { replicas: 1 } });
     assert.match(
       (await run("doctor --pre")).out,
       /deployment\/rollout-operator: rollout-operator serves this namespace/,
     );
-    store.update("deployments.apps", { ...original(0), metadata });
+    amend(store, "Deployment", "rollout-operator", { spec: { replicas: 0 } });
     assert.doesNotMatch((await run("doctor --pre")).out, /rollout-operator serves/);
-    store.remove("deployments.apps", "default", "rollout-operator");
+    drop(store, "Deployment", "rollout-operator");
   });
 
   // Scripts read these: fields are added, none is renamed or removed.
@@ -202,19 +185,12 @@ describe("zonewise", { timeout: 300_000 }, () => {
     const { version } = await json<{ version: string }>("version");
     const install = (tag: string): void => {
       const containers = [{ name: "reconciler", image: `registry.invalid/zonewise:${tag}` }];
-      const found = store.get("cronjobs.batch", "default", "zonewise-reconciler");
       const spec = { schedule: "* * * * *", jobTemplate: { spec: { template: { spec: { containers } } } } };
-      if (found) store.update("cronjobs.batch", { ...found, spec });
-      else
-        store.create("cronjobs.batch", {
-          apiVersion: "batch/v1",
-          kind: "CronJob",
-          metadata: { name: "zonewise-reconciler", namespace: "default" },
-          spec,
-        });
+      amend(store, "CronJob", "zonewise-reconciler", { spec });
     };
+    add(store, "CronJob", "zonewise-reconciler");
+    t.after(() => drop(store, "CronJob", "zonewise-reconciler"));
     install(version);
-    t.after(() => store.remove("cronjobs.batch", "default", "zonewise-reconciler"));
     const same = await run("version");
     assert.equal(same.code, 0, same.out);
     assert.match(same.out, new RegExp(`^this command +${version}\n.*reconciler +${version}\nAPI server +v1\\.`, "m"));
@@ -309,9 +285,7 @@ it("drain-order says no if a pod of a later wave is refused for a reason that wa
   writeBudget(stage);
   const guard = await guardEvictions(stage);
   t.after(() => guard.close());
-  const zone = store.get("statefulsets.apps", "default", "ingester-zone-c") ?? assert.fail();
-  const labels = { ...zone.metadata.labels, "rollout-group": "ingestr" };
-  store.update("statefulsets.apps", { ...zone, metadata: { ...zone.metadata, labels } });
+  amend(store, "StatefulSet", "ingester-zone-c", { labels: { "rollout-group": "ingestr" } });
   const { run } = await openTerminal(t, stage);
   const { code, out } = await run("drain-order node-1 node-2 node-3");
   assert.match(out, /^1 +node-1 +zone-1 +\d+ +yes$/m);

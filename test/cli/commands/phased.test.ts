@@ -1,7 +1,7 @@
 /** What the CLI tells of a PhasedRollout, by what the real ticks have recorded of it. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { PHASED_RULES, type PhasedReason } from "../../../cli/decide/phased-rules.ts";
+import { PHASED_RULES, type PhasedReason } from "../../../cli/decide/explain-phased.ts";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import {
   applySet,
@@ -9,9 +9,9 @@ import {
   FIRING,
   PHASED,
   setPhasedStage,
-  SETS,
   type PhasedStage,
 } from "../../reconciler/phased/act/stage.ts";
+import { amend, drop } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
 import { openTerminal } from "../stage.ts";
 
@@ -23,11 +23,6 @@ async function setUp(options: Parameters<typeof createRollout>[1] = {}): Promise
   createRollout(stage, options);
   await stage.tickFor(20);
   return stage;
-}
-
-function annotate({ emulator: { store } }: PhasedStage, annotations: Record<string, string>): void {
-  const object = store.get(PHASED, "default", "guard") ?? assert.fail();
-  store.update(PHASED, { ...object, metadata: { ...object.metadata, annotations } });
 }
 
 async function toStep(stage: PhasedStage, status: string, partition: number): Promise<void> {
@@ -164,7 +159,7 @@ it("RolloutStalled says why: what the late step waits for, or the last bad answe
 it("a pause is told with the command that ends it", { timeout: 300_000 }, async (t) => {
   const stage = await setUp();
   t.after(() => stage.close());
-  annotate(stage, { "sts.plus/pause": "true" });
+  amend(stage.emulator.store, "PhasedRollout", "guard", { annotations: { "sts.plus/pause": "true" } });
   await applySet(stage, "x:2");
   await stage.tickFor(20);
   assert.match(
@@ -193,9 +188,8 @@ it(
     t.after(() => stage.close());
     const { run } = await openTerminal(t, stage);
     const { store } = stage.emulator;
-    const object = store.get(SETS, "default", "db") ?? assert.fail();
-    store.update(SETS, { ...object, metadata: { ...object.metadata, finalizers: ["example.com/backup"] } });
-    store.remove(SETS, "default", "db");
+    amend(store, "StatefulSet", "db", { metadata: { finalizers: ["example.com/backup"] } });
+    drop(store, "StatefulSet", "db");
     await stage.tickFor(10);
     assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound\n +why +StatefulSet db is being deleted/);
     assert.equal((await run("status")).code, 1);
@@ -243,17 +237,9 @@ it("doctor warns of a definition that the removal of the original would delete",
   const stage = await setUp();
   t.after(() => stage.close());
   const { run } = await openTerminal(t, stage);
-  const { store } = stage.emulator;
   assert.ok(!(await run("doctor")).out.includes("(definition-owner)"));
-  const name = "phasedrollouts.sts.plus";
-  const definitions = "customresourcedefinitions.apiextensions.k8s.io";
-  const object = store.get(definitions, "", name) ?? assert.fail();
-  const annotations = {
-    ...object.metadata.annotations,
-    "meta.helm.sh/release-name": "sts-plus",
-    "meta.helm.sh/release-namespace": "operators",
-  };
-  store.update(definitions, { ...object, metadata: { ...object.metadata, annotations } });
+  const annotations = { "meta.helm.sh/release-name": "sts-plus", "meta.helm.sh/release-namespace": "operators" };
+  amend(stage.emulator.store, "CustomResourceDefinition", "phasedrollouts.sts.plus", { annotations });
   assert.match((await run("doctor")).out, /customresourcedefinition\/phasedrollouts\.sts\.plus.*operators\/sts-plus/s);
 });
 
@@ -270,10 +256,8 @@ it(
       /Not managed by Zonewise: {2}it is in no rollout group and no PhasedRollout targets it: its own controller/,
     );
     const { store } = stage.emulator;
-    const object = store.get(SETS, "default", "db") ?? assert.fail();
-    store.update(SETS, { ...object, metadata: { ...object.metadata, labels: { "rollout-group": "db" } } });
-    const guard = store.get(PHASED, "default", "guard") ?? assert.fail();
-    store.update(PHASED, { ...guard, spec: { ...(guard as { spec?: object }).spec, targetRef: "db" } });
+    amend(store, "StatefulSet", "db", { metadata: { labels: { "rollout-group": "db" } } });
+    amend(store, "PhasedRollout", "guard", { spec: { targetRef: "db" } });
     await stage.tickFor(10);
     assert.match(
       (await run("explain phased/guard")).out,
@@ -292,9 +276,7 @@ it("promote skips the checks of this step, once, and of no later one", async (t)
     stage.emulator.store.get(PHASED, "default", "guard")?.metadata.annotations?.["sts.plus/promote-step"];
   assert.match((await run("promote guard --dry-run")).out, /\(dry run\)$/m);
   assert.equal(promoted(), undefined);
-  const rollout = stage.emulator.store.get(PHASED, "default", "guard") ?? assert.fail();
-  const spec = { ...(rollout["spec"] as object), finalCheck: true };
-  stage.emulator.store.update(PHASED, { ...rollout, spec });
+  amend(stage.emulator.store, "PhasedRollout", "guard", { spec: { finalCheck: true } });
   assert.match((await run("promote guard")).err, /has not seen the latest spec of default\/guard yet/);
   assert.equal(promoted(), undefined);
   await stage.tickFor(1);

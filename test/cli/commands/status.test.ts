@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { amend } from "../../builders.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
@@ -165,10 +166,8 @@ describe("zonewise status", { timeout: 300_000 }, () => {
 
   it("exits with 3 when it was not done in time, and with 1 when it is blocked", async (t) => {
     const { run } = await openTerminal(t, stage);
-    const set = stage.emulator.store.get("statefulsets.apps", "default", "querier-zone-a") ?? assert.fail();
-    stage.emulator.store.update("statefulsets.apps", {
-      ...set,
-      spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } },
+    amend(stage.emulator.store, "StatefulSet", "querier-zone-a", {
+      spec: { updateStrategy: { type: "RollingUpdate" } },
     });
     await stage.time.advance(1000);
     const timedOut = await run("status querier --timeout=0s");

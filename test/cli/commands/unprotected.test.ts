@@ -1,8 +1,9 @@
 /** The commands look themselves whether the eviction webhook can be called: with a budget, and without one. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
+import { add, amend, drop } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
-import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
+import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import { guardEvictions } from "../guard-stage.ts";
 import { openTerminal } from "../stage.ts";
 
@@ -34,16 +35,15 @@ it("status says at once that the functions are down, and that they are back", as
     [["WebhookDown", ["ingester"]]],
   );
   const { store } = stage.emulator;
-  const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail();
   const condition = { type: "Protecting", status: "False", reason: "WebhookDown", message: "it was down" };
-  store.update(BUDGETS, { ...budget, status: { conditions: [condition] } });
+  amend(store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { conditions: [condition] } });
   guard.setService({ type: "ExternalName", externalName: "127.0.0.1" });
   assert.doesNotMatch((await run("status")).out, /^warning/);
 });
 
 it("says so without a budget, too: then evictions are refused, and are not allowed in a second zone", async (t) => {
   const { stage, guard, run } = await open(t);
-  stage.emulator.store.remove(BUDGETS, "default", "ingester");
+  drop(stage.emulator.store, "ZoneAwarePodDisruptionBudget", "ingester");
   assert.doesNotMatch((await run("status")).out, /^warning/);
   assert.match((await run("drain-order node-1")).out, /not guarded: no disruption budget/);
   for (const object of ["pod/ingester-zone-a-0", "node/node-1"]) {
@@ -53,12 +53,7 @@ it("says so without a budget, too: then evictions are refused, and are not allow
     assert.equal(code, 1, object);
   }
   const selector = { matchLabels: { "rollout-group": "ingester" } };
-  stage.emulator.store.create("poddisruptionbudgets.policy", {
-    apiVersion: "policy/v1",
-    kind: "PodDisruptionBudget",
-    metadata: { name: "all", namespace: "default" },
-    spec: { maxUnavailable: 1, selector },
-  });
+  add(stage.emulator.store, "PodDisruptionBudget", "all", { spec: { maxUnavailable: 1, selector } });
   for (const line of ["explain pod/ingester-zone-a-0", "drain-order node-1"])
     assert.doesNotMatch((await run(line)).out, /NoBudget|not guarded/, line);
   guard.setService({});

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { allow, deny } from "../../../cli/decide/answer.ts";
-import { explainDrain, explainNode } from "../../../cli/decide/explain-node.ts";
-import { PHASE_RULES, SKIP_RULES } from "../../../cli/decide/node-rules.ts";
+import { explainDrain, explainNode, PHASE_RULES, SKIP_RULES } from "../../../cli/decide/explain-node.ts";
 import { NODE_PHASES } from "../../../reconciler/nodes/policy-status.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";

@@ -16,7 +16,6 @@ const stateOf = ([group, phase]: readonly [string, string]): GroupState => ({
 const overview: Overview = {
   groups: Object.entries(GROUPS).map(stateOf),
   phased: [],
-  policies: [],
   noTicks: [],
   unprotected: [],
 };

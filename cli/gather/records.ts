@@ -1,0 +1,89 @@
+/** Reads what is recorded of PhasedRollouts, of node updates, and of refused downscales. */
+import { absent, hasCode } from "../../infra/errors.ts";
+import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
+import { type Event, events, type Node } from "../../infra/kubernetes/resources.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import type { Zone } from "../../reconciler/model/zone.ts";
+import { readNode, readShadow } from "../../reconciler/nodes/node.ts";
+import { type InvalidPolicy, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
+import { shadowName } from "../../reconciler/nodes/shadow.ts";
+import { gatherRollouts, type GatheredRollout } from "../../reconciler/phased/act/gather-rollouts.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
+import { explainError } from "../decide/explain-error.ts";
+import type { NodeFacts } from "../decide/explain-node.ts";
+import type { Session } from "../session.ts";
+
+interface FoundRollouts {
+  readonly phased: readonly GatheredRollout[];
+  /** The reason why they may not be read. */
+  readonly unread?: string;
+}
+
+/** Empty if the cluster does not know them. */
+export async function readPhased(session: Session, namespace: string): Promise<FoundRollouts> {
+  try {
+    // The default is enough: the meaning of a check's answer is not shown.
+    return { phased: (await gatherRollouts(namespace, "NoData", session).catch(absent))?.rollouts ?? [] };
+  } catch (error) {
+    if (!hasCode(error, "Forbidden")) throw error;
+    return { phased: [], unread: explainError(error).message };
+  }
+}
+
+/** Objects that may not be read are named in a warning and left out. */
+export async function gatherPhased(session: Session): Promise<readonly GatheredRollout[]> {
+  const { phased, unread } = await readPhased(session, session.namespace);
+  if (unread !== undefined) session.io.warn(`note: PhasedRollouts are not shown: ${unread}\n`);
+  return phased;
+}
+
+/** All policies of the cluster; none if the cluster does not know them, or if the caller may not read them. */
+async function gatherPolicies(session: Session): Promise<readonly (Policy | InvalidPolicy)[]> {
+  const list = await readAll({ resource: nodeUpdatePolicies, query: {}, read: readPolicy }, session).catch(
+    (error: unknown) => {
+      if (!hasCode(error, "Forbidden", "NotFound")) throw error;
+    },
+  );
+  return list?.items ?? [];
+}
+
+/** Undefined if there are no node updates. */
+export async function gatherNodeUpdate(session: Session, object: Node): Promise<NodeFacts | undefined> {
+  const policies = await gatherPolicies(session);
+  const { shadows: namespace } = await session.settings(session.namespace);
+  const name = shadowName(object.metadata?.name ?? "");
+  try {
+    const shadow = await session.cluster.get(bottlerocketShadows, { namespace, name }).catch(absent);
+    return { node: readNode(object, shadow && readShadow(shadow)), policies, namespace };
+  } catch (error) {
+    if (!hasCode(error, "Forbidden")) throw error;
+    session.io.warn(`note: the node's update is not shown: ${explainError(error).message}\n`);
+    return undefined;
+  }
+}
+
+interface Refusal {
+  readonly zone: Zone;
+  readonly message: string;
+  /** RFC 3339. */
+  readonly at: string;
+}
+
+/** An older refusal says nothing about the present pods. */
+const MAX_AGE_MS = 10 * 60_000;
+
+/** The latest refusal of each zone that has not been scaled down since. */
+export async function gatherRefusals(session: Session, zones: readonly Zone[]): Promise<Refusal[]> {
+  const { namespace, clock } = session;
+  const query = { namespace, fieldSelector: "reason=PrepareFailed" };
+  const { items } = await readAll({ resource: events, query, read: (event: Event) => event }, session);
+  return zones.flatMap((zone) => {
+    const after = Math.max(clock.now() - MAX_AGE_MS, parseTimestamp(zone.scaling.lastDownscale ?? "") ?? 0);
+    const own = items
+      .filter(({ reason, involvedObject }) => reason === "PrepareFailed" && involvedObject.uid === zone.uid)
+      .map(({ message = "", lastTimestamp: at = "" }) => ({ zone, message, at }))
+      .filter(({ at }) => (parseTimestamp(at) ?? 0) > after)
+      .toSorted((a, b) => (a.at < b.at ? 1 : -1));
+    return own.slice(0, 1);
+  });
+}
