@@ -82,13 +82,12 @@ export class Queue {
     return this.#lanes.get(namespaceOf(key))?.waiting.get(key)?.since;
   }
 
-  /** True if so many keys of the namespace are worked on that no other begins. */
-  isFull(namespace: string): boolean {
-    const lane = this.#lanes.get(namespace);
-    return lane !== undefined && lane.working.size >= this.#options.ofNamespace;
+  /** The keys that are worked on in place of one of this namespace: its own if no other of them may begin, otherwise all. */
+  inPlaceOf(namespace: string): string[] {
+    const own = [...(this.#lanes.get(namespace)?.working.keys() ?? [])];
+    return own.length >= this.#options.ofNamespace ? own : this.#keys(({ working }) => working);
   }
 
-  /** The number of keys that are worked on. */
   get size(): number {
     return this.#size;
   }

@@ -31,7 +31,6 @@ export interface TickInput extends StepInput {
   /** Advances PhasedRollouts beside the groups. */
   readonly phased: PhasedTick;
   readonly report: StepInput["report"] & {
-    /** Records Events. */
     readonly emitEvents: (drafts: readonly Draft[]) => void;
     /** Called with each outcome at once, and with the milliseconds that the group took. */
     readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
@@ -53,7 +52,6 @@ export interface Steps {
   readonly patienceMs: number;
 }
 
-/** The result of a step. */
 export interface StepResult {
   /** Undefined for the step of the PhasedRollouts, which belongs to no group. */
   readonly outcome?: Outcome;
@@ -192,19 +190,20 @@ function summarize(
  */
 const TURN_PATIENCE_MS = 30_000;
 
-/** Reports the groups that have waited for long. Returns how many wait. */
+/** Reports the groups that have waited for long, unless none begins any more. Returns how many wait. */
 function reportWaiting(groups: TickResult["groups"], queue: Queue, { context, report }: TickInput): number {
   const now = context.clock.monotonic();
   const waiting = [...groups].flatMap(([key, zones]) => {
     const since = queue.waitsSince(key);
     return since === undefined ? [] : [{ zones, since }];
   });
-  for (const { zones, since } of waiting) {
+  for (const { zones, since } of context.stop.aborted ? [] : waiting) {
     const [first] = zones;
     if (!first || now - since < TURN_PATIENCE_MS || decideByStatus(zones) === undefined) continue;
     const { namespace, group } = first;
-    const [others, most] = queue.isFull(namespace) ? ["groups of its namespace", OF_NAMESPACE] : ["groups", AT_ONCE];
-    const message = `group ${group} waits for its turn: ${most} other ${others} take long, and no more are worked on at once`;
+    const slow = queue.inPlaceOf(namespace).filter((key) => key !== PHASED);
+    const where = slow.every((key) => key.startsWith(`${namespace}/`)) ? " of its namespace" : "";
+    const message = `group ${group} waits for its turn: ${slow.length} other groups${where} take long, and no more are worked on at once`;
     const held = { ...hold("TurnAwaited", message, [first]), dedupKey: "" };
     report.onOutcome({ namespace, group, zones, scalingHolds: [], notes: [], state: "held", hold: held }, 0);
   }

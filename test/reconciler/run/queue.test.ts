@@ -72,7 +72,8 @@ describe("the queue", () => {
     const { tick, begun, queue } = set({ ofNamespace: 2 });
     tick([...keysOf("full", 500), "other/0"]);
     assert.deepEqual(begun, ["full/0", "other/0", "full/1"]);
-    assert.deepEqual([queue.isFull("full"), queue.isFull("other"), queue.isFull("none")], [true, false, false]);
+    assert.deepEqual(queue.inPlaceOf("full"), ["full/0", "full/1"]);
+    assert.deepEqual(queue.inPlaceOf("other"), ["full/0", "full/1", "other/0"]);
   });
 
   it("goes on, as a work ends, with what waits", async () => {

@@ -6,7 +6,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput, RunResult } from "../../../reconciler/run/session.ts";
-import { isLeftOut } from "../../../reconciler/model/outcome.ts";
+import { holdsOf, isLeftOut, type Outcome } from "../../../reconciler/model/outcome.ts";
 import { createSteps } from "../../../reconciler/run/tick.ts";
 import { DELAYED, MIRROR, mirrorStage, type MirrorStage } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, tickOnce, type Stage } from "../stage.ts";
@@ -212,33 +212,49 @@ describe("a group whose step an earlier tick has begun", () => {
   });
 });
 
-describe("a group beside 8 slow ones of its namespace", () => {
-  it("says after 30 s that it waits for its turn, unless its status is settled", async () => {
-    for (const group of ["store", "other"]) deploy(stage, "x:1", { group });
-    await stage.time.advance(3000);
-    deploy(stage, "x:2", { group: "store" });
-    await stage.time.advance(500);
-    const steps = createSteps(
-      { clock: stage.clock, stop: new AbortController().signal },
-      { onOwed: () => {}, onEnd: () => {}, isPatient: false },
-    );
-    const slow = Array.from({ length: 8 }, (_, i) => [`default/slow-${i}`, () => new Promise<void>(() => {})] as const);
-    void steps.queue.resume(new Map(slow));
-    const { cluster } = stage.connect();
-    const told: unknown[] = [];
-    const tickNow = async (): Promise<number | undefined> => {
-      steps.queue.pause();
-      let skipped: number | undefined;
-      const onOutcome: NonNullable<Parameters<typeof tickOnce>[2]>["onOutcome"] = (outcome) =>
-        void told.push([outcome.group, outcome.state === "held" && outcome.hold.reason, isLeftOut(outcome)]);
-      void tickOnce(stage, cluster, { steps, onOutcome }).then((result) => (skipped = result.skipped));
-      for (let i = 0; i < 30 && skipped === undefined; i++) await stage.time.advance(100);
-      return skipped;
-    };
-    assert.deepEqual([await tickNow(), told], [2, []]);
-    await stage.time.advance(31_000);
-    assert.deepEqual([await tickNow(), told], [2, [["store", "TurnAwaited", true]]]);
-  });
+describe("a group that waits for its turn", () => {
+  const slowOf = (namespace: string, count: number): string[] =>
+    Array.from({ length: count }, (_, i) => `${namespace}/slow-${i}`);
+  const CASES = [
+    ["behind 8 of its namespace", slowOf("default", 8), "8 other groups of its namespace take long"],
+    [
+      "behind 31 of others and the PhasedRollouts",
+      ["/phased", ...[8, 8, 8, 7].flatMap((n, i) => slowOf(`n${i}`, n))],
+      "31 other groups take long",
+    ],
+  ] as const;
+  for (const [behind, slow, message] of CASES)
+    it(`says so after 30 s, ${behind}, unless its status is settled or the run is over`, async () => {
+      for (const group of ["store", "other"]) deploy(stage, "x:1", { group });
+      await stage.time.advance(3000);
+      deploy(stage, "x:2", { group: "store" });
+      await stage.time.advance(500);
+      const stop = new AbortController();
+      const steps = createSteps(
+        { clock: stage.clock, stop: stop.signal },
+        { onOwed: () => {}, onEnd: () => {}, isPatient: false },
+      );
+      void steps.queue.resume(new Map(slow.map((key) => [key, () => new Promise<void>(() => {})])));
+      const { cluster } = stage.connect();
+      const told: Outcome[] = [];
+      const tickNow = async (): Promise<number | undefined> => {
+        steps.queue.pause();
+        let skipped: number | undefined;
+        const onOutcome = (outcome: Outcome): void => void told.push(outcome);
+        void tickOnce(stage, cluster, { steps, onOutcome, stop: stop.signal }).then((result) => ({ skipped } = result));
+        for (let i = 0; i < 30 && skipped === undefined; i++) await stage.time.advance(100);
+        return skipped;
+      };
+      assert.deepEqual([await tickNow(), told], [2, []]);
+      await stage.time.advance(31_000);
+      assert.deepEqual([await tickNow(), told.map(({ group }) => group), told.every(isLeftOut)], [2, ["store"], true]);
+      assert.match(
+        holdsOf(told[0] ?? assert.fail())[0]?.message ?? "",
+        new RegExp(`^group store waits for its turn: ${message},`),
+      );
+      stop.abort();
+      assert.deepEqual([await tickNow(), told.length], [2, 1]);
+    });
 });
 
 describe("the end of a slow step", () => {
