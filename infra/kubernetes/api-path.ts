@@ -52,8 +52,7 @@ const RESOURCE_PATH =
 const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
 /** The kinds that Zonewise knows. ReplicaTemplates, of the budgets' group, are what zones mirror most. */
 const OWN = [
-  ...Object.values(resources),
-  ...Object.values(customResources),
+  ...Object.values({ ...resources, ...customResources }).filter((one) => typeof one !== "function"),
   { ...customResources.disruptionBudgets, plural: "replicatemplates" },
 ];
 

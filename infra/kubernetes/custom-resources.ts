@@ -1,27 +1,7 @@
 /** The kinds that come with a CustomResourceDefinition: ours, and those of the systems that Zonewise replaces. */
-import type { ObjectMeta, Resource } from "./resources.ts";
+import { type ObjectMeta, type Resource, resourceOf } from "./resources.ts";
 
-/** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
-export interface DisruptionBudget {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: {
-    readonly disruptedPods?: unknown;
-    readonly observedGeneration?: unknown;
-    readonly zones?: unknown;
-    readonly conditions?: unknown;
-  };
-}
-
-export const disruptionBudgets: Resource<DisruptionBudget> = {
-  group: "rollout-operator.grafana.com",
-  version: "v1",
-  plural: "zoneawarepoddisruptionbudgets",
-};
-
-/** An object that users and earlier operators write, which may be invalid: its capability reads what it needs of it. */
+/** Users write its `spec`, and others may write its `status`: both may be invalid, and are read where they are used. */
 export interface CustomObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -30,31 +10,29 @@ export interface CustomObject {
   readonly status?: unknown;
 }
 
-/** A RolloutGroup: reconciler/group-status decides its `status`, which is valid by the definition's schema. */
-export interface RolloutGroup {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
-  readonly spec?: { readonly checkpoint?: string; readonly progressDeadlineSeconds?: number };
-  readonly status?: unknown;
+export interface DisruptionBudget extends CustomObject {
+  readonly status?: {
+    readonly disruptedPods?: unknown;
+    readonly observedGeneration?: unknown;
+    readonly zones?: unknown;
+    readonly conditions?: unknown;
+  };
 }
 
-export const rolloutGroups: Resource<RolloutGroup> = { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" };
+/** Its `spec` is valid by the definition's schema. */
+export interface RolloutGroup extends CustomObject {
+  readonly spec?: { readonly checkpoint?: string; readonly progressDeadlineSeconds?: number };
+}
 
-export const bottlerocketShadows: Resource<CustomObject> = {
-  group: "brupop.bottlerocket.aws",
-  version: "v2",
-  plural: "bottlerocketshadows",
-};
-export const nodeUpdatePolicies: Resource<CustomObject> = {
-  group: "zonewise.dev",
-  version: "v1",
-  plural: "nodeupdatepolicies",
-};
-export const phasedRollouts: Resource<CustomObject> = {
-  group: "sts.plus",
-  version: "v1alpha1",
-  plural: "phasedrollouts",
-};
-
-export const rolloutGates: Resource<CustomObject> = { group: "zonewise.dev", version: "v1", plural: "rolloutgates" };
+export const disruptionBudgets: Resource<DisruptionBudget> = resourceOf(
+  "rollout-operator.grafana.com/v1",
+  "zoneawarepoddisruptionbudgets",
+);
+export const rolloutGroups: Resource<RolloutGroup> = resourceOf("zonewise.dev/v1", "rolloutgroups");
+export const rolloutGates: Resource<CustomObject> = resourceOf("zonewise.dev/v1", "rolloutgates");
+export const nodeUpdatePolicies: Resource<CustomObject> = resourceOf("zonewise.dev/v1", "nodeupdatepolicies");
+export const phasedRollouts: Resource<CustomObject> = resourceOf("sts.plus/v1alpha1", "phasedrollouts");
+export const bottlerocketShadows: Resource<CustomObject> = resourceOf(
+  "brupop.bottlerocket.aws/v2",
+  "bottlerocketshadows",
+);

@@ -32,7 +32,6 @@ export type Json<T> = T extends Date
       ? { [K in keyof T]: Json<T[K]> }
       : T;
 
-/** A list, or a page of it. */
 export interface ListBody<T> {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
   readonly items?: readonly T[] | null;
@@ -52,6 +51,12 @@ export interface Resource<T = unknown> {
   readonly metadataOnly?: true;
   /** Carries the type only; never set. */
   readonly shape?: T;
+}
+
+/** The resource of an API version, such as `apps/v1` or `v1`. */
+export function resourceOf<T>(apiVersion: string, plural: string): Resource<T> {
+  const [version = "", group = ""] = apiVersion.split("/").toReversed();
+  return { group, version, plural };
 }
 
 export type StatefulSet = Json<V1StatefulSet>;
@@ -104,7 +109,7 @@ export type Secret = Json<V1Secret>;
 export type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
 
-export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
+export const statefulSets: Resource<StatefulSet> = resourceOf("apps/v1", "statefulsets");
 export const statefulSetNames: Resource<Pick<StatefulSet, "metadata">> = { ...statefulSets, metadataOnly: true };
 /** The fields of a Deployment that are read. */
 export type Deployment = Pick<StatefulSet, "metadata"> & {
@@ -113,60 +118,30 @@ export type Deployment = Pick<StatefulSet, "metadata"> & {
     readonly template?: { readonly spec?: { readonly containers?: readonly { readonly image?: string }[] } };
   };
 };
-export const deployments: Resource<Deployment> = { group: "apps", version: "v1", plural: "deployments" };
+export const deployments: Resource<Deployment> = resourceOf("apps/v1", "deployments");
 /** No object of an API group: the one document `/version`. */
 export const serverVersion: Resource<{ readonly gitVersion: string }> = { group: "", version: "", plural: "version" };
-export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = {
-  group: "apps",
-  version: "v1",
-  plural: "replicasets",
-};
-export const pods: Resource<PodObject> = {
-  group: "",
-  version: "v1",
-  plural: "pods",
-  createListDecoder: createPodListDecoder,
-};
-export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
-export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };
-const admission = { group: "admissionregistration.k8s.io", version: "v1" } as const;
-export const validatingWebhooks: Resource<WebhookConfiguration> = {
-  ...admission,
-  plural: "validatingwebhookconfigurations",
-};
-export const mutatingWebhooks: Resource<WebhookConfiguration> = {
-  ...admission,
-  plural: "mutatingwebhookconfigurations",
-};
-export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
-export const definitions: Resource<Definition> = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  plural: "customresourcedefinitions",
-};
-export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
-export const controllerRevisions: Resource<ControllerRevision> = {
-  group: "apps",
-  version: "v1",
-  plural: "controllerrevisions",
-};
+export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = resourceOf("apps/v1", "replicasets");
+export const pods: Resource<PodObject> = { ...resourceOf("v1", "pods"), createListDecoder: createPodListDecoder };
+export const leases: Resource<Lease> = resourceOf("coordination.k8s.io/v1", "leases");
+export const secrets: Resource<Secret> = resourceOf("v1", "secrets");
+export const validatingWebhooks: Resource<WebhookConfiguration> = resourceOf(
+  "admissionregistration.k8s.io/v1",
+  "validatingwebhookconfigurations",
+);
+export const mutatingWebhooks: Resource<WebhookConfiguration> = resourceOf(
+  "admissionregistration.k8s.io/v1",
+  "mutatingwebhookconfigurations",
+);
+export const configMaps: Resource<ConfigMap> = resourceOf("v1", "configmaps");
+export const definitions: Resource<Definition> = resourceOf("apiextensions.k8s.io/v1", "customresourcedefinitions");
+export const events: Resource<Event> = resourceOf("v1", "events");
+export const controllerRevisions: Resource<ControllerRevision> = resourceOf("apps/v1", "controllerrevisions");
 /** Only created: the answer is its status. */
-export const subjectReviews: Resource<AccessReview> = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  plural: "subjectaccessreviews",
-};
-export const accessReviews: Resource<AccessReview> = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  plural: "selfsubjectaccessreviews",
-};
+export const subjectReviews: Resource<AccessReview> = resourceOf("authorization.k8s.io/v1", "subjectaccessreviews");
+export const accessReviews: Resource<AccessReview> = resourceOf("authorization.k8s.io/v1", "selfsubjectaccessreviews");
 /** Only created: the answer is its status. */
-export const tokenReviews: Resource<TokenReview> = {
-  group: "authentication.k8s.io",
-  version: "v1",
-  plural: "tokenreviews",
-};
+export const tokenReviews: Resource<TokenReview> = resourceOf("authentication.k8s.io/v1", "tokenreviews");
 
 /** Created as the subresource `eviction` of a pod. */
 export interface Eviction {
@@ -179,7 +154,7 @@ export interface Eviction {
   };
   readonly deleteOptions?: { readonly preconditions: { readonly uid: string }; readonly dryRun?: readonly ["All"] };
 }
-export const evictions: Resource<Eviction> = { group: "", version: "v1", plural: "pods" };
+export const evictions: Resource<Eviction> = resourceOf("v1", "pods");
 
 /** The fields of a CronJob that are read: of its run, and of the variables of its container. */
 export interface CronJob {
@@ -202,13 +177,13 @@ export interface RunContainer {
   }[];
   readonly envFrom?: readonly { readonly configMapRef?: { readonly name?: string } }[];
 }
-export const cronJobs: Resource<CronJob> = { group: "batch", version: "v1", plural: "cronjobs" };
+export const cronJobs: Resource<CronJob> = resourceOf("batch/v1", "cronjobs");
 
 export type Job = Json<V1Job>;
-export const jobs: Resource<Job> = { group: "batch", version: "v1", plural: "jobs" };
+export const jobs: Resource<Job> = resourceOf("batch/v1", "jobs");
 /** The pods of the reconciler's Jobs, with the reasons why they wait or have failed, which `pods` leaves out. */
 export type RunPod = Pick<Json<V1Pod>, "metadata" | "status">;
-export const runPods: Resource<RunPod> = { group: "", version: "v1", plural: "pods" };
+export const runPods: Resource<RunPod> = resourceOf("v1", "pods");
 
 export type ObjectMeta = Json<V1ObjectMeta>;
 
@@ -222,18 +197,10 @@ export interface Controller {
     readonly desiredNumberScheduled?: number;
   };
 }
-export const daemonSets: Resource<Controller> = { group: "apps", version: "v1", plural: "daemonsets" };
+export const daemonSets: Resource<Controller> = resourceOf("apps/v1", "daemonsets");
 export type PodDisruptionBudget = Json<V1PodDisruptionBudget>;
-export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
-  group: "policy",
-  version: "v1",
-  plural: "poddisruptionbudgets",
-};
+export const podDisruptionBudgets: Resource<PodDisruptionBudget> = resourceOf("policy/v1", "poddisruptionbudgets");
 
-export const nodes: Resource<Node> = { group: "", version: "v1", plural: "nodes" };
+export const nodes: Resource<Node> = resourceOf("v1", "nodes");
 
-export const namespaces: Resource<{ readonly metadata?: ObjectMeta }> = {
-  group: "",
-  version: "v1",
-  plural: "namespaces",
-};
+export const namespaces: Resource<{ readonly metadata?: ObjectMeta }> = resourceOf("v1", "namespaces");
