@@ -52,17 +52,10 @@ export const AGENT_VARIABLES = {
   },
 } as const;
 
-export interface AgentConfiguration {
-  readonly nodeName: string;
-  readonly namespace: string;
-  readonly apiPort: number;
-  /** Milliseconds; 0 for no exclusion from load balancers. */
-  readonly exclusionMs: number;
-  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
-}
+export type AgentConfiguration = ReturnType<typeof readAgentConfiguration>;
 
 /** Throws `BadConfiguration`, which names the variable and the allowed values. */
-export function readAgentConfiguration(env: Readonly<Record<string, string | undefined>>): AgentConfiguration {
+export function readAgentConfiguration(env: Readonly<Record<string, string | undefined>>) {
   const read = (name: keyof typeof AGENT_VARIABLES): unknown => {
     const row: { schema: z.ZodMiniType; allowed: string; default?: string } = AGENT_VARIABLES[name];
     const parsed = z.safeParse(row.schema, env[name] || row.default);
@@ -76,6 +69,7 @@ export function readAgentConfiguration(env: Readonly<Record<string, string | und
     nodeName: read("MY_NODE_NAME") as string,
     namespace: read("KUBERNETES_NAMESPACE") as string,
     apiPort: read("APISERVER_SERVICE_PORT") as number,
+    /** Milliseconds; 0 for no exclusion from load balancers. */
     exclusionMs: (read("EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC") as number) * 1000,
     log: { level: read("LOG_LEVEL") as LogLevel, format: read("LOG_FORMAT") as LogFormat },
   };

@@ -1,76 +1,12 @@
 /** Reads the configuration of a process from its environment. */
 import type * as z from "zod";
-import type { ConnectionSource } from "../kubernetes/connection.ts";
 import { parseGoDuration } from "../duration.ts";
 import { RolloutError } from "../errors.ts";
-import type { LogFormat, LogLevel } from "../log.ts";
-import type { Rate } from "../kubernetes/rate-limit.ts";
 import { ENVIRONMENT, VARIABLE_ROWS, type VariableName } from "./variables.ts";
 import { countEdits } from "../edit-distance.ts";
 
-export interface Configuration {
-  /** Our own namespace, which has the Lease. */
-  readonly namespace: string;
-  /** The namespaces that we manage. */
-  readonly namespaces: readonly string[] | "*";
-  readonly reconcileIntervalMs: number;
-  readonly timeBudgetMs: number;
-  readonly lease: { readonly name: string; readonly durationSeconds: number };
-  /** Name of this process in the Lease; undefined if the environment has none. */
-  readonly identity: string | undefined;
-  readonly connection: ConnectionSource;
-  readonly clientTimeoutMs: number;
-  readonly rate: Rate;
-  /** The suffix of pods' DNS names. */
-  readonly clusterDomain: string;
-  readonly podTimeoutMs: number;
-  /** Name of the ConfigMap with the times of each zone's last downscale. */
-  readonly zoneTracker: string;
-  readonly useZoneTracker: boolean;
-  readonly webhooks: WebhookSettings;
-  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
-  readonly pushgatewayUrl: string | undefined;
-  /** The default of `successWhen` for checks of PhasedRollouts. */
-  readonly phasedSuccessWhen: "NoData" | "Data";
-  /** Empty for all. */
-  readonly prometheusAllowedHosts: readonly string[];
-  readonly certificates: CertificateConfiguration;
-  readonly nodeUpdates: NodeUpdateConfiguration;
-  readonly statusPageHosts: readonly string[];
-  /** "" if none is given. */
-  readonly clusterName: string;
-}
-
-export interface WebhookSettings {
-  readonly requestTimeoutMs: number;
-  /** If set, callers must present a token for this audience. */
-  readonly audience: string | undefined;
-  readonly certFile: string | undefined;
-  readonly keyFile: string | undefined;
-  readonly tlsPort: number;
-  readonly port: number;
-  readonly address: string | undefined;
-}
-
-interface NodeUpdateConfiguration {
-  readonly enabled: boolean;
-  readonly namespace: string;
-  /** `maxConcurrent` of the policy that is created if there is none; `cron` is its window. */
-  readonly maxConcurrent: string;
-  readonly cron: string | undefined;
-  readonly ownNode: string | undefined;
-}
-
-export interface CertificateConfiguration {
-  /** False if another tool makes the certificate. */
-  readonly selfSigned: boolean;
-  readonly secretName: string;
-  readonly dnsNames: readonly string[];
-  readonly organization: string;
-  readonly validityMs: number;
-  /** Whether the CA bundle is injected into webhook configurations; only our own CA ever is. */
-  readonly inject: boolean;
-}
+export type Configuration = ReturnType<typeof arrange>;
+export type WebhookSettings = Configuration["webhooks"];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -131,7 +67,6 @@ function findLongLease(values: Environment): VariableName[] {
   return isLong ? ["LEASE_DURATION", "RECONCILE_TIME_BUDGET"] : [];
 }
 
-/** Whole seconds, as in a Lease. */
 const wholeSeconds = (ms: number): number => Math.ceil(ms / 1000);
 
 function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] {
@@ -145,26 +80,21 @@ function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] 
   });
 }
 
-function describeUnknown(set: Environment): string[] {
-  return findUnknown(Object.keys(set)).map(({ name, nearest }) => {
-    const hint = nearest === undefined ? "" : `the nearest is ${nearest}, and `;
-    return `${name} is not known; ${hint}docs/reference/variables.md lists all`;
-  });
-}
-
-/** Hides the password of a URL, even of an invalid one. */
 function hidePassword(value: string): string {
   return value.replace(/\/\/.*@/, "//***@");
 }
 
-function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
+function arrange(given: z.output<typeof ENVIRONMENT>) {
   const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: configFile } = given;
   return {
+    /** Our own, which has the Lease. */
     namespace: given.KUBERNETES_NAMESPACE,
-    namespaces: given.NAMESPACES.includes("*") ? "*" : given.NAMESPACES,
+    /** Those that we manage. */
+    namespaces: given.NAMESPACES.includes("*") ? ("*" as const) : given.NAMESPACES,
     reconcileIntervalMs: given.RECONCILE_INTERVAL,
     timeBudgetMs: given.RECONCILE_TIME_BUDGET,
     lease: { name: given.LEASE_NAME, durationSeconds: wholeSeconds(given.LEASE_DURATION) },
+    /** Name of this process in the Lease. */
     identity: given.POD_NAME,
     connection: {
       explicit: apiUrl !== undefined && configFile !== undefined ? { apiUrl, configFile } : undefined,
@@ -178,6 +108,7 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     useZoneTracker: given.USE_ZONE_TRACKER,
     webhooks: {
       requestTimeoutMs: given.SERVER_TLS_REQUEST_TIMEOUT,
+      /** If set, callers must present a token for this audience. */
       audience: given.WEBHOOK_AUDIENCE,
       certFile: given.SERVER_TLS_CERT_FILE,
       keyFile: given.SERVER_TLS_KEY_FILE,
@@ -195,15 +126,18 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
       ownNode: given.MY_NODE_NAME,
     },
     phasedSuccessWhen: given.PHASED_SUCCESS_WHEN,
+    /** Empty for all. */
     prometheusAllowedHosts: given.PROMETHEUS_ALLOWED_HOSTS ?? [],
     statusPageHosts: given.STATUS_PAGE_HOSTS ?? [],
     clusterName: given.CLUSTER_NAME ?? "",
     certificates: {
+      /** False if another tool makes the certificate. */
       selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
       secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,
       dnsNames: given.SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME ?? [`rollout-operator.${given.KUBERNETES_NAMESPACE}.svc`],
       organization: given.SERVER_TLS_SELF_SIGNED_CERT_ORG,
       validityMs: given.SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION,
+      /** Only our own CA is injected into webhook configurations. */
       inject: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED && given.WEBHOOKS_UPDATE_CA_BUNDLE,
     },
   };
@@ -228,19 +162,15 @@ const OWN_PREFIXES = [
 const NAMES = VARIABLE_ROWS.map(([name]) => name);
 const KNOWN = new Set(NAMES);
 
-/**
- * The unknown names with a prefix of ours or the original's, each with the nearest known name of the same prefix, if
- * any.
- */
-export function findUnknown(
-  names: readonly string[],
-): { readonly name: string; readonly nearest: string | undefined }[] {
-  return names.flatMap((name) => {
+/** The problems of unknown names with a prefix of ours or the original's, each with the nearest name of that prefix. */
+function describeUnknown(set: Environment): string[] {
+  return Object.keys(set).flatMap((name) => {
     const prefix = KNOWN.has(name) ? undefined : OWN_PREFIXES.find((prefix) => name.startsWith(prefix));
     if (prefix === undefined) return [];
     const alike = NAMES.filter((known) => known.startsWith(prefix));
     const [nearest] = alike.toSorted((one, other) => countEdits(name, one) - countEdits(name, other));
-    return [{ name, nearest }];
+    const hint = nearest === undefined ? "" : `the nearest is ${nearest}, and `;
+    return [`${name} is not known; ${hint}docs/reference/variables.md lists all`];
   });
 }
 

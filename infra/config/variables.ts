@@ -8,7 +8,6 @@ interface Variable {
   readonly meaning: string;
   /** The allowed values, as the end of an error message. */
   readonly allowed: string;
-  /** The default value. */
   readonly default?: string;
   /** The variable that gives the default value. */
   readonly fallback?: string;
@@ -294,10 +293,8 @@ export const VARIABLES = {
 export type VariableName = keyof typeof VARIABLES;
 type Schemas = { readonly [N in VariableName]: (typeof VARIABLES)[N]["schema"] };
 
-/** The rows by name. */
 export const VARIABLE_ROWS: readonly (readonly [name: string, row: Variable])[] = Object.entries(VARIABLES);
 
-/** All variables at once. */
 export const ENVIRONMENT = z.object(
   Object.fromEntries(VARIABLE_ROWS.map(([name, { schema }]) => [name, schema])) as Schemas,
 );

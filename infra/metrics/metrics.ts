@@ -6,46 +6,13 @@ import { KEPT, nameProcess } from "./totals.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { ApiObserver } from "../kubernetes/request.ts";
-import type { Counter, Gauge, Histogram } from "prom-client";
 
 interface GroupKey {
   readonly namespace: string;
   readonly group: string;
 }
 
-export interface Metrics {
-  /** Measures the calls of a Cluster. */
-  readonly observer: ApiObserver;
-  /** Measures the requests to pods. */
-  readonly podObserver: PodObserver;
-  /** Measures inbound requests. */
-  readonly webhooks: WebhookMetrics;
-  readonly budgets: BudgetMetrics;
-  tickDone(result: string): void;
-  reconcileStarted(group: GroupKey): void;
-  /** `finishedAt` is the timestamp of a success. */
-  reconcileDone(
-    group: GroupKey,
-    outcome: { readonly seconds: number; readonly failed: boolean; readonly finishedAt: Date },
-  ): void;
-  podReplaced(group: GroupKey): void;
-  /** The reason of the group's first hold; undefined without one. */
-  groupHeld(group: GroupKey, reason: string | undefined): void;
-  /** Drops the series of every group that is not among `living` (§1.8). */
-  keepGroups(living: Iterable<GroupKey>): void;
-  /** Replaces the series: removed webhooks lose theirs. */
-  failurePolicies(inForce: readonly FailurePolicy[]): void;
-  /** The expiry of the installation's certificate; undefined removes it. */
-  certificateExpiry(namespace: string, at: Date | undefined): void;
-  /** A pass over the nodes has ended; milliseconds since the epoch. */
-  nodesPassed(at: number): void;
-  /** The series that are kept beyond the process. */
-  readKept(): Promise<Samples>;
-  /** Replaces the series that are shown beside those of the process. */
-  show(samples: Samples): void;
-  /** All metrics in Prometheus' text format. */
-  render(): Promise<string>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Upper bound of the series of a metric with label values that users choose. */
 const MAX_SERIES = 200;
@@ -55,8 +22,7 @@ const MAX_WEBHOOKS = 100;
 
 const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.has(value) ? value : OTHER);
 
-/** New metrics, all at zero. */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = createRegistry();
   const { counter, gauge, histogram } = registry;
   for (const row of Object.values(METRICS) as MetricRow[]) if (row.foreign) registry.foreign(row);
@@ -95,6 +61,7 @@ export function createMetrics(): Metrics {
       ? { namespace: group.namespace, rollout_group: group.group }
       : { namespace: OTHER, rollout_group: OTHER };
 
+  /** The reason of the group's first hold; undefined without one. */
   const groupHeld = (group: GroupKey, reason: string | undefined): void => {
     if (!isKnown(group)) return;
     const before = reasons.get(keyOf(group));
@@ -105,35 +72,47 @@ export function createMetrics(): Metrics {
     blocked.set({ ...labelsOf(group), reason }, 1);
   };
 
+  const observer: ApiObserver = {
+    answered: ({ path, method, status, seconds }) =>
+      apiRequests.observe(apiSeries({ path: amongOurs(path, OWN_PATHS), method, status_code: status }), seconds),
+    rateLimited: (group) => rateLimited.inc({ api_group: amongOurs(group, OWN_GROUPS) }),
+  };
+  const podObserver: PodObserver = {
+    podAnswered: ({ path, method, status, seconds }) =>
+      podRequests.observe(podSeries({ path, method, status_code: status }), seconds),
+    clusterRefused: ({ method, namespace }) =>
+      clusterRefused.inc(refusedSeries({ method, protocol: "http", request_cluster: namespace })),
+  };
+
   return {
-    observer: {
-      answered: ({ path, method, status, seconds }) =>
-        apiRequests.observe(apiSeries({ path: amongOurs(path, OWN_PATHS), method, status_code: status }), seconds),
-      rateLimited: (group) => rateLimited.inc({ api_group: amongOurs(group, OWN_GROUPS) }),
-    },
-    podObserver: {
-      podAnswered: ({ path, method, status, seconds }) =>
-        podRequests.observe(podSeries({ path, method, status_code: status }), seconds),
-      clusterRefused: ({ method, namespace }) =>
-        clusterRefused.inc(refusedSeries({ method, protocol: "http", request_cluster: namespace })),
-    },
+    observer,
+    podObserver,
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
-    tickDone: (result) => ticks.inc({ result }),
-    reconcileStarted: (group) => {
+    tickDone: (result: string): void => ticks.inc({ result }),
+    reconcileStarted: (group: GroupKey): void => {
       groupReconciles.inc(labelsOf(group));
       // Present from the start, as alerts need it (§1.3.1). The time of the last success is not, as a process does not
       // know its predecessors'.
       groupFailures.inc(labelsOf(group), 0);
     },
-    reconcileDone: (group, { seconds, failed, finishedAt }) => {
+    /** `finishedAt` is the timestamp of a success. */
+    reconcileDone: (
+      group: GroupKey,
+      {
+        seconds,
+        failed,
+        finishedAt,
+      }: { readonly seconds: number; readonly failed: boolean; readonly finishedAt: Date },
+    ): void => {
       groupDuration.observe(labelsOf(group), seconds);
       if (failed) groupFailures.inc(labelsOf(group));
       else if (isKnown(group)) groupSuccess.set(labelsOf(group), finishedAt.getTime() / 1000);
     },
-    podReplaced: (group) => podsReplaced.inc(labelsOf(group)),
+    podReplaced: (group: GroupKey): void => podsReplaced.inc(labelsOf(group)),
     groupHeld,
-    keepGroups: (living) => {
+    /** Drops the series of every group that is not among `living` (§1.8). */
+    keepGroups: (living: Iterable<GroupKey>): void => {
       const kept = new Set([...living].map(keyOf));
       for (const [key, group] of known) {
         if (kept.has(key)) continue;
@@ -143,21 +122,26 @@ export function createMetrics(): Metrics {
         known.delete(key);
       }
     },
-    certificateExpiry: (namespace, at) => {
+    /** The expiry of the installation's certificate; undefined removes it. */
+    certificateExpiry: (namespace: string, at: Date | undefined): void => {
       if (at) certificateExpiry.set({ namespace }, at.getTime() / 1000);
       else certificateExpiry.remove({ namespace });
     },
-    failurePolicies: (inForce) => {
+    /** Replaces the series: removed webhooks lose theirs. */
+    failurePolicies: (inForce: readonly FailurePolicy[]): void => {
       failurePolicy.reset();
       for (const { type, webhook, policy } of inForce.slice(0, MAX_WEBHOOKS)) {
         for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },
-    nodesPassed: (at) => nodesLastPass.set(at / 1000),
-    readKept: async () =>
+    /** A pass over the nodes has ended; milliseconds since the epoch. */
+    nodesPassed: (at: number): void => nodesLastPass.set(at / 1000),
+    /** The series that are kept beyond the process. */
+    readKept: async (): Promise<Samples> =>
       new Map(
         await Promise.all(KEPT.map(async (row) => [row.name, nameProcess(row, await registry.read(row))] as const)),
       ),
+    /** Replaces the series that are shown beside those of the process. */
     show: registry.show,
     render: registry.render,
   };
@@ -178,34 +162,26 @@ interface WebhookAnswer {
   readonly reason: string;
 }
 
-export interface WebhookMetrics {
-  requestStarted(method: string, route: string): void;
-  requestDone(request: ServedRequest): void;
-  answered(answer: WebhookAnswer): void;
-}
+export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 
-interface Makers {
-  readonly counter: (row: MetricRow) => Counter;
-  readonly gauge: (row: MetricRow) => Gauge;
-  readonly histogram: (row: MetricRow) => Histogram;
-}
+type Makers = Pick<ReturnType<typeof createRegistry>, "counter" | "gauge" | "histogram">;
 
-function createWebhookMetrics({ counter, gauge, histogram }: Makers): WebhookMetrics {
+function createWebhookMetrics({ counter, gauge, histogram }: Makers) {
   const duration = histogram(METRICS.requests);
   const received = histogram(METRICS.requestBytes);
   const sent = histogram(METRICS.responseBytes);
   const inFlight = gauge(METRICS.requestsInFlight);
   const answers = counter(METRICS.webhookAnswers);
   return {
-    requestStarted: (method, route) => inFlight.inc({ method: labelOf(method), route }),
-    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, ...request }) => {
+    requestStarted: (method: string, route: string): void => inFlight.inc({ method: labelOf(method), route }),
+    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, ...request }: ServedRequest): void => {
       const method = labelOf(request.method);
       inFlight.dec({ method, route });
       duration.observe({ method, route, status_code: String(status), ws: "false" }, seconds);
       received.observe({ method, route }, receivedBytes);
       sent.observe({ method, route }, sentBytes);
     },
-    answered: ({ webhook, result, reason }) => answers.inc({ webhook, result, reason }),
+    answered: ({ webhook, result, reason }: WebhookAnswer): void => answers.inc({ webhook, result, reason }),
   };
 }
 
@@ -214,25 +190,21 @@ function labelOf(method: string): string {
   return method === "POST" ? method : OTHER;
 }
 
-export interface BudgetMetrics {
-  /** Counts a decision in progress. */
-  deciding<T>(decision: Promise<T>): Promise<T>;
-  decided(verdict: { readonly reason: string; readonly status: number }): void;
-  /** A budget was read. */
-  observed(result: "updated" | "invalid" | "ignored"): void;
-}
+export type BudgetMetrics = ReturnType<typeof createBudgetMetrics>;
 
-function createBudgetMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge">): BudgetMetrics {
+function createBudgetMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge">) {
   const evictions = counter(METRICS.evictions);
   const inFlight = gauge(METRICS.evictionsInFlight);
   const observed = counter(METRICS.budgetsObserved);
   return {
-    deciding: (decision) => {
+    /** Counts a decision in progress. */
+    deciding: <T>(decision: Promise<T>): Promise<T> => {
       inFlight.inc();
       return decision.finally(() => inFlight.dec());
     },
-    decided: ({ reason, status }) => evictions.inc({ reason, status: String(status) }),
-    observed: (result) => observed.inc({ result }),
+    decided: ({ reason, status }: { readonly reason: string; readonly status: number }): void =>
+      evictions.inc({ reason, status: String(status) }),
+    observed: (result: "updated" | "invalid" | "ignored"): void => observed.inc({ result }),
   };
 }
 

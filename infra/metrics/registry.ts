@@ -8,26 +8,11 @@ export interface Sample {
   readonly metricName?: string;
 }
 
-/** By the name of the metric. */
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
-
-interface OwnRegistry {
-  readonly counter: (row: MetricRow) => Counter;
-  readonly gauge: (row: MetricRow) => Gauge;
-  readonly histogram: (row: MetricRow) => Histogram;
-  /** A metric that this process only shows. */
-  readonly foreign: (row: MetricRow) => void;
-  /** The process's own series of a metric. */
-  readonly read: (row: MetricRow) => Promise<readonly Sample[]>;
-  /** Replaces the series that are shown beside its own. */
-  readonly show: (samples: Samples) => void;
-  /** In Prometheus' text format. */
-  readonly render: () => Promise<string>;
-}
 
 export const TEXT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-export function createRegistry(): OwnRegistry {
+export function createRegistry() {
   const registry = new Registry();
   const own = new Map<string, Counter | Gauge | Histogram>();
   let shown: Samples = new Map();
@@ -51,12 +36,16 @@ export function createRegistry(): OwnRegistry {
   }
 
   return {
-    counter: (row) => add(row, new Counter(options(row))),
-    gauge: (row) => add(row, new Gauge(options(row))),
-    histogram: (row) => add(row, new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] })),
+    counter: (row: MetricRow) => add(row, new Counter(options(row))),
+    gauge: (row: MetricRow) => add(row, new Gauge(options(row))),
+    histogram: (row: MetricRow) => add(row, new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] })),
+    /** A metric that this process only shows. */
     foreign: register,
+    /** The process's own series of a metric. */
     read,
-    show: (samples) => void (shown = samples),
+    /** Replaces the series that are shown beside its own. */
+    show: (samples: Samples): void => void (shown = samples),
+    /** In Prometheus' text format. */
     render: () => registry.metrics(),
   };
 }

@@ -8,7 +8,6 @@ import { fieldsOf, isFields } from "../json.ts";
 import type { MetricRow, Sample, Samples } from "./registry.ts";
 import { METRICS } from "./tables/metric-table.ts";
 
-/** The annotation. */
 export const TOTALS = "zonewise/totals";
 
 export interface Totals {
@@ -22,10 +21,8 @@ export interface Totals {
 /** Label of the reconciler's series that functions have, too: the functions' own are without it. */
 const OF_RECONCILER = { process: "reconciler" } as const;
 
-/** The metrics whose series are kept. */
 export const KEPT: readonly MetricRow[] = Object.values(METRICS).filter((row: MetricRow) => row.kept !== undefined);
 
-/** The samples of a process as they are kept. */
 export const nameProcess = ({ kept }: MetricRow, samples: readonly Sample[]): Sample[] =>
   samples.map(({ labels, value }) => ({ labels: kept === "shared" ? { ...labels, ...OF_RECONCILER } : labels, value }));
 
