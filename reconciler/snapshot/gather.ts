@@ -1,17 +1,11 @@
 /** Reads the cluster into snapshots: StatefulSets first, then pods (§13.3), each list once. */
 import type { Call, Query } from "../../infra/kubernetes/cluster.ts";
 import { readEach } from "../../infra/kubernetes/collect.ts";
-import {
-  type PodObject,
-  pods,
-  type Resource,
-  type StatefulSet,
-  statefulSets,
-} from "../../infra/kubernetes/resources.ts";
+import { pods, type Resource, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import type { Source } from "../../infra/kubernetes/context.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
-import { matchesSelector } from "../model/label-selector.ts";
+import { matchesSelector, selectorText } from "../model/label-selector.ts";
 import { byName } from "../model/order.ts";
 import { ordinalsOf, orphanedZone, orphansByOwner } from "../model/orphans.ts";
 import { type Pod, readPod } from "../model/pod.ts";
@@ -25,7 +19,6 @@ import {
   type ZoneList,
   type ZoneWithPods,
 } from "../model/zone.ts";
-import { planLists } from "./shared-lists.ts";
 
 /**
  * Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the
@@ -78,7 +71,7 @@ interface CompleteGroup {
 }
 
 async function completeGroup(zones: readonly Zone[], source: BoundSource): Promise<CompleteGroup> {
-  const { complete, labelled, named } = await readPods(zones, source, source.call);
+  const { complete, labelled, named } = await readPods(zones, source);
   const withStrangers = (zone: Zone): ZoneWithPods => {
     const strangers = labelled.filter((pod) => pod.owner === undefined && isInTheWay(pod, zone));
     return { ...complete(zone), ...(strangers.length > 0 && { strangers }) };
@@ -113,7 +106,6 @@ export async function gatherZonePods(zones: readonly Zone[], source: Source): Pr
   return zones.map(complete);
 }
 
-/** A source, and the bounds of its calls. */
 interface BoundSource extends Source {
   readonly call?: Call | undefined;
 }
@@ -128,27 +120,51 @@ interface FoundPods {
 /** Lists of pods in flight for one group. */
 const LISTS_AT_ONCE = 8;
 
-/** In as few lists as the selectors of the zones allow. */
-async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<FoundPods> {
+async function readPods(zones: readonly Zone[], source: BoundSource): Promise<FoundPods> {
   const found = new Map<Zone, Pod[]>(zones.map((zone) => [zone, []]));
   const labelled: Pod[] = [];
   const named = new Set<string>();
   const uids = new Set(zones.map(({ uid }) => uid));
-  const { namespace = "", group } = zones[0] ?? {};
-  await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, findsGroup, zoneOf }) => {
-    const visit = (object: PodObject): void => {
-      const pod = readPod(object);
-      const zone = zoneOf(pod.owner, pod.labels);
+  const { namespace = "", group = "" } = zones[0] ?? {};
+  await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, isOfGroup, ...list }) => {
+    const query = { namespace, labelSelector };
+    const { items } = await readAll({ resource: pods, query, read: readPod }, source, source.call);
+    for (const pod of items) {
+      const zone = list.zones.find(({ uid, selector }) => uid === pod.owner && matchesSelector(selector, pod.labels));
       const { [LABELS.rolloutGroup]: names = "" } = pod.labels;
       if (zone) {
         found.get(zone)?.push(pod);
         named.add(names);
-      } else if (findsGroup && !uids.has(pod.owner ?? "") && names === group) labelled.push(pod);
-    };
-    await visitAll({ resource: pods, query: { namespace, labelSelector }, visit }, source, call);
+      } else if (isOfGroup && !uids.has(pod.owner ?? "") && names === group) labelled.push(pod);
+    }
   });
-  for (const own of ["", group ?? ""]) named.delete(own);
+  for (const own of ["", group]) named.delete(own);
   return { complete: (zone) => withPods(zone, found.get(zone) ?? []), labelled, named };
+}
+
+/** A list that finds the pods of these zones, and possibly others. */
+interface PodList {
+  readonly labelSelector: string;
+  readonly zones: readonly Zone[];
+  /** It finds each pod that carries the label of the group, whatever StatefulSet made it. */
+  readonly isOfGroup?: true;
+}
+
+/**
+ * The lists that find the pods of a group's zones, those of each zone in one. Zones that select by the label of the group
+ * share one: an API server goes through all pods of the namespace for each list, however few it finds.
+ */
+export function planLists(zones: readonly Zone[]): PodList[] {
+  const [group = ""] = zones.map((zone) => zone.group);
+  const isBound = ({ selector }: Zone): boolean => selector.matchLabels?.[LABELS.rolloutGroup] === group;
+  const isLabelled = (zone: Zone): boolean => isBound(zone) || zone.podLabels[LABELS.rolloutGroup] === group;
+  const ownList = (zone: Zone): PodList => ({ labelSelector: selectorText(zone.selector), zones: [zone] });
+  if (group === "" || !zones.some(isLabelled)) return zones.map(ownList);
+  const labelSelector = `${LABELS.rolloutGroup}=${group}`;
+  return [
+    { labelSelector, zones: zones.filter(isBound), isOfGroup: true },
+    ...zones.filter((zone) => !isBound(zone)).map(ownList),
+  ];
 }
 
 /**
@@ -156,10 +172,10 @@ async function readPods(zones: readonly Zone[], source: Source, call?: Call): Pr
  * label.
  */
 export async function gatherOrphans(zones: readonly Zone[], source: BoundSource): Promise<ZoneWithPods[]> {
-  const [first] = zones;
-  const list = planLists(zones).find(({ findsGroup }) => findsGroup);
-  if (!first || !list) return [];
-  const query = { namespace: first.namespace, labelSelector: list.labelSelector };
+  const { namespace = "" } = zones[0] ?? {};
+  const list = planLists(zones).find(({ isOfGroup }) => isOfGroup);
+  if (!list) return [];
+  const query = { namespace, labelSelector: list.labelSelector };
   const { items } = await readAll({ resource: pods, query, read: readPod }, source, source.call);
   return await findOrphans(items, zones, source);
 }
@@ -182,7 +198,6 @@ export async function findOrphans(
     .toSorted(byName);
 }
 
-/** The StatefulSets of these names that exist. */
 async function readOwners(
   names: readonly string[],
   namespace: string,
@@ -190,19 +205,10 @@ async function readOwners(
 ): Promise<Map<string, Zone>> {
   if (names.length === 0) return new Map();
   const wanted = new Set(names);
-  const found = new Map<string, Zone>();
-  const visit = (set: StatefulSet): void => {
-    const { name = "" } = set.metadata ?? {};
-    if (wanted.has(name)) found.set(name, readZone(set));
-  };
-  await visitAll({ resource: statefulSets, query: { namespace }, visit }, source, source.call);
-  return found;
-}
-
-interface ListToVisit<O> {
-  readonly resource: Resource<O>;
-  readonly query: Query;
-  readonly visit: (object: O) => void;
+  const read = (set: StatefulSet): Zone | undefined =>
+    wanted.has(set.metadata?.name ?? "") ? readZone(set) : undefined;
+  const { items } = await readAll({ resource: statefulSets, query: { namespace }, read }, source, source.call);
+  return new Map(items.flatMap((zone) => (zone ? [[zone.name, zone]] : [])));
 }
 
 interface ListToRead<O, T> {
@@ -211,35 +217,20 @@ interface ListToRead<O, T> {
   readonly read: (object: O) => T;
 }
 
-interface WholeList<T> {
-  readonly items: T[];
-  readonly resourceVersion: string;
-}
-
 /**
  * Reads a list to its end; only the results of `read` remain in memory. Throws the error of the API
  * server.
  */
 export async function readAll<O, T>(
   { resource, query, read }: ListToRead<O, T>,
-  source: Source,
-  call?: Call,
-): Promise<WholeList<T>> {
-  const items: T[] = [];
-  const visit = (object: O): void => void items.push(read(object));
-  return { items, resourceVersion: await visitAll({ resource, query, visit }, source, call) };
-}
-
-/** Visits the objects of a list as they come; resolves with its version. */
-async function visitAll<O>(
-  { resource, query, visit }: ListToVisit<O>,
   { cluster }: Source,
   call?: Call,
-): Promise<string> {
+): Promise<{ readonly items: T[]; readonly resourceVersion: string }> {
+  const items: T[] = [];
   let version = "";
   for await (const page of cluster.list(resource, query, call)) {
     version = page.resourceVersion;
-    for (const object of page.items) visit(object);
+    for (const object of page.items) items.push(read(object));
   }
-  return version;
+  return { items, resourceVersion: version };
 }

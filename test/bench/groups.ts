@@ -32,7 +32,11 @@ const buildZone = (group: string, name: string, replicas: number) =>
   statefulSet(name, replicas, {
     labels: { "rollout-group": group },
     spec: {
-      template: { metadata: { labels: { name }, annotations: { "sim/ready-after-ms": "0" } }, spec: podSpec(1) },
+      selector: { matchLabels: { name, "rollout-group": group } },
+      template: {
+        metadata: { labels: { name, "rollout-group": group }, annotations: { "sim/ready-after-ms": "0" } },
+        spec: podSpec(1),
+      },
     },
   });
 

@@ -136,7 +136,7 @@ function buildZone(group: string, name: string, replicas: number): object {
       replicas,
       podManagementPolicy: "Parallel",
       updateStrategy: { type: "OnDelete" },
-      selector: { matchLabels: { name } },
+      selector: { matchLabels: { name, "rollout-group": group } },
       template: { metadata: { labels: { name, "rollout-group": group } }, spec: podSpec(1) },
     },
   };

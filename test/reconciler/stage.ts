@@ -63,7 +63,7 @@ export function clockOf(time: ManualClock): Clock {
   };
 }
 
-/** Creates the zones of a group, or changes their image. */
+/** Creates the zones of a group, or changes their image; `isBound`: their selectors have the label of the group, too. */
 export function deploy(
   stage: Stage,
   image: string,
@@ -75,19 +75,22 @@ export function deploy(
     labels = {},
     podLabels = {},
     podAnnotations = {},
+    isBound = false,
   } = {},
 ): void {
   const { store } = stage.emulator;
   for (const zone of zones) {
     const name = `${group}-zone-${zone}`;
+    const selected = { name, ...(isBound && { "rollout-group": group }) };
     const { spec, ...set } = statefulSet(name, replicas, {
       labels: { "rollout-group": group, ...labels },
       annotations,
       spec: {
         serviceName: group,
         revisionHistoryLimit: 10,
+        selector: { matchLabels: selected },
         template: {
-          metadata: { labels: { ...podLabels, name }, annotations: podAnnotations },
+          metadata: { labels: { ...podLabels, ...selected }, annotations: podAnnotations },
           spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] },
         },
       },

@@ -53,7 +53,7 @@ describe("a tick that resyncs several groups", () => {
   let stage: Stage;
   before(async () => {
     stage = await setStage();
-    for (const name of ["k", "l", "m"]) deploy(stage, "x:1", { group: name });
+    for (const name of ["k", "l", "m"]) deploy(stage, "x:1", { group: name, isBound: true });
     await stage.time.advance(2000);
   });
   after(() => stage.close());

@@ -12,7 +12,7 @@ describe("a tick, again and again", () => {
   let stage: Stage;
   before(async () => {
     stage = await setStage();
-    deploy(stage, "x:1");
+    deploy(stage, "x:1", { isBound: true });
     await stage.time.advance(2000);
   });
   after(() => stage.close());
@@ -20,7 +20,7 @@ describe("a tick, again and again", () => {
   it("rolls zone after zone, pod after pod, and records each zone as current", async () => {
     const seen = witness(stage);
     const { cluster } = stage.connect();
-    deploy(stage, "x:2");
+    deploy(stage, "x:2", { isBound: true });
     for (let i = 0; i < 200; i++) {
       await stage.time.advance(100);
       const { outcomes } = await tickOnce(stage, cluster);
@@ -53,7 +53,7 @@ describe("a tick, again and again", () => {
   });
 
   it("requests each disruption right before the deletion; a denied pod stays, the next one follows, the next zone does not", async () => {
-    deploy(stage, "x:3");
+    deploy(stage, "x:3", { isBound: true });
     const { store } = stage.emulator;
     for (const { metadata } of store.list("statefulsets.apps", "default"))
       amend(store, "StatefulSet", metadata.name, { annotations: { "rollout-max-unavailable": "2" } });

@@ -19,9 +19,9 @@ let stop: AbortController;
 beforeEach(async () => {
   stage = await setStage();
   stop = new AbortController();
-  deploy(stage, "x:1", { replicas: 4, annotations: { "rollout-max-unavailable": "100%" } });
+  deploy(stage, "x:1", { replicas: 4, isBound: true, annotations: { "rollout-max-unavailable": "100%" } });
   await stage.time.advance(3000);
-  deploy(stage, "x:2", { replicas: 4 });
+  deploy(stage, "x:2", { replicas: 4, isBound: true });
   await stage.time.advance(500);
   seen = witness(stage, 4);
 });
