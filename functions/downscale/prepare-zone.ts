@@ -39,7 +39,7 @@ import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, postPrepare, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
 import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
-import type { Recorder } from "../../reconciler/report/act/recorder.ts";
+import type { Recorder } from "../../reconciler/report/act/reporter.ts";
 import type { Draft } from "../../reconciler/report/events.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, RequestContext } from "../http/webhook.ts";

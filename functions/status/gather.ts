@@ -23,10 +23,10 @@ import {
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";
-import { readPod } from "../../reconciler/model/pod.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
 import { readTicking } from "../../reconciler/report/act/read-ticking.ts";
-import { byTime, type EventTimes, lastSeen, timesOf } from "../../reconciler/report/event-times.ts";
+import { readPod } from "../../reconciler/model/pod.ts";
+import { byTime, type EventTimes, lastSeen, timesOf } from "../../reconciler/report/events.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { selectorText } from "../../reconciler/model/label-selector.ts";

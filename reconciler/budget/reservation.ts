@@ -9,7 +9,7 @@
  * shares it or waits (`notTwice` in decide-eviction.ts). The rollout keeps that of a deletion without an answer, too.
  */
 import { CLOCK_SKEW_MS, parseTimestamp } from "../../infra/timestamp.ts";
-import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
+import { STORE_TIMEOUT_MS } from "../model/annotations.ts";
 import type { Zone } from "../model/zone.ts";
 
 /** What takes the pods away: an eviction or a deletion by hand, the rollout, or fewer replicas. */

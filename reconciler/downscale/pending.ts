@@ -19,7 +19,7 @@
 import * as z from "zod";
 import { ownValue } from "../../infra/json.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
+import { STORE_TIMEOUT_MS } from "../model/annotations.ts";
 import type { DownscaleRefusal } from "./decide-admission.ts";
 import type { Ordinals } from "./preparation.ts";
 import type { Zone } from "../model/zone.ts";

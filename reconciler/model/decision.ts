@@ -133,7 +133,6 @@ export interface Culprit extends Pick<ObjectRef, "kind" | "name"> {
   readonly needsHelpAt?: number;
 }
 
-/** A decision not to act now. */
 export interface Hold {
   readonly action: "hold";
   readonly reason: Reason;
@@ -154,7 +153,6 @@ export interface Hold {
   readonly objects: readonly ObjectRef[];
 }
 
-/** The facts of a reason. */
 export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
 
 /** The phase of a hold that has lasted for some time, in milliseconds (§11.5). */

@@ -27,7 +27,6 @@ export interface PodHealth {
   readonly served: boolean | undefined;
   /** Why it cannot become ready by itself, such as `CrashLoopBackOff`; undefined if it can, or is being deleted. */
   readonly fault: string | undefined;
-  /** The image that cannot be pulled. */
   readonly missingImage: string | undefined;
 }
 

@@ -48,7 +48,6 @@ export function problemOfExpressions({ matchExpressions = [] }: LabelSelector): 
   return bad && `its selector has an invalid expression: ${bad.key} ${bad.operator}`;
 }
 
-/** True if the object has all of these labels. */
 export const matchesLabels = (matchLabels: Labels, labels: Labels): boolean =>
   Object.entries(matchLabels).every(([key, value]) => ownValue(labels, key) === value);
 

@@ -1,6 +1,5 @@
 /** The two orders that rollouts go by: names by their bytes (§1.3), pods by their ordinals (§1.5.4). */
 
-/** Plain byte order of names. */
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return compareBytes(a.name, b.name);
 }

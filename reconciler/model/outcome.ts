@@ -34,10 +34,8 @@ export interface ScaleZone {
   readonly message: string;
 }
 
-/** A decision to act. */
 type Action = DeletePods | FinishZone | ScaleZone;
 
-/** The effect of an action. */
 export interface Effect {
   readonly replaced: readonly Pod[];
   /** Holds of chosen pods that were not deleted. */
@@ -76,7 +74,6 @@ export interface Common {
   readonly scalingHolds: readonly Hold[];
   /** Zones that may begin without their gates. */
   readonly bypasses?: readonly Bypass[];
-  /** Further log lines. */
   readonly notes: readonly LogNote[];
   /** The rest of the rollout before this tick; undefined if the pods were not read. */
   readonly remaining?: readonly RemainingZone[];
@@ -93,7 +90,6 @@ export type GroupResult =
 
 export type Outcome = Common & GroupResult;
 
-/** The result of one tick. */
 export interface TickResult extends ZoneList {
   /** The outcomes of the steps that have ended since the tick before. */
   readonly outcomes: readonly Outcome[];

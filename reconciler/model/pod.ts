@@ -15,7 +15,6 @@ export interface Pod {
   readonly resourceVersion: string;
   /** The `controller-revision-hash` it was made from; undefined counts as outdated. */
   readonly revision: string | undefined;
-  /** The controller that owns it. */
   readonly controller: { readonly kind: string; readonly name: string } | undefined;
   /** UID of that controller. */
   readonly owner: string | undefined;

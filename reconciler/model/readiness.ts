@@ -9,7 +9,7 @@ import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import type { Zone, ZoneWithPods } from "./zone.ts";
 import { leaderAmong } from "./leaders.ts";
-import type { Mirror } from "./scaling.ts";
+import type { Mirror } from "./annotations.ts";
 
 interface Unavailable {
   /** Pods that are terminating or not ready. */
@@ -60,7 +60,6 @@ export function outdated(zone: ZoneWithPods): Pod[] {
   );
 }
 
-/** The ordinals of a zone's pods. */
 export type Ordinals = Pick<Zone, "firstOrdinal" | "replicas">;
 
 /** The pods that should exist and do not, by the spec or by the status. */
@@ -144,7 +143,6 @@ function whyMissing({ strangers = [] }: ZoneWithPods): string {
 //   are not ready for another reason, and may be ours          for an hour
 //   are missing, and not made (a quota, an order of start)     at once, unless a pod beyond that size is ready
 
-/** A zone that is to have `size` replicas. */
 export interface Shrink {
   readonly zone: Pick<Zone, "uid" | "name" | "scaling">;
   readonly size: number;
@@ -152,7 +150,6 @@ export interface Shrink {
   readonly now: number;
 }
 
-/** A zone that is to shrink, in its group. */
 export interface ShrinkInGroup extends Shrink {
   readonly zones: readonly Zone[];
 }

@@ -3,13 +3,11 @@
  * paste. Pure.
  */
 
-/** A command below its sentence. */
 export const how = (sentence: string, command: string): string => `${sentence}:\n${command}`;
 
 /** Remedies one below the other; "" for one that does not apply. */
 export const either = (...remedies: readonly string[]): string => remedies.filter(Boolean).join("\nor ");
 
-/** True for a line that is a command. */
 export const isCommand = (line: string): boolean => /^(?:kubectl|zonewise|echo) /.test(line);
 
 interface Placed {

@@ -45,7 +45,6 @@ export interface ClosedWindow extends Pick<Hold, "reason" | "message"> {
   readonly until?: number;
 }
 
-/** The window settings of a StatefulSet. */
 interface WindowSettings {
   /** Undefined without any annotation of a window. */
   readonly window: WrittenWindow | undefined;
@@ -111,7 +110,6 @@ const problemOnce = onceForLast(MAX_PROBLEMS, (written: WrittenWindow) => parseO
 export const findWindowProblem = (written: WrittenWindow | undefined): string | undefined =>
   written && problemOnce(written);
 
-/** The problem of an annotation, in a sentence. */
 const refuse = (name: string, value: string, why: string): Problem => ({
   problem: `annotation ${name} is "${value.slice(0, MAX_LENGTH)}": ${why}`,
 });
@@ -176,7 +174,6 @@ function parseFreezes(text: string): readonly Freeze[] | Problem {
   return bad === undefined ? read.filter((one) => typeof one !== "string") : refuse(FREEZES, text, bad);
 }
 
-/** The interval, or its problem. */
 function parseFreeze(text: string): Freeze | string {
   const [from, to, ...rest] = text.split("/").map(parseTimestamp);
   if (from === undefined || to === undefined || rest.length > 0)

@@ -6,14 +6,15 @@ import {
   ANNOTATIONS,
   boundValues,
   LABELS,
-  parseAccelerate,
   parseBypass,
   parseMaxUnavailable,
-  parsePaused,
+  parseFlag,
   type WrittenBypass,
   lengthOf,
   MAX_TEXT,
   pickOurs,
+  readScaling,
+  type Scaling,
 } from "./annotations.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import type { Hold } from "./decision.ts";
@@ -21,7 +22,6 @@ import { type Labels, type LabelSelector, problemOfExpressions, selectorText } f
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { findWindowProblem, readRolloutWindow, type WrittenWindow } from "./rollout-window.ts";
-import { readScaling, type Scaling } from "./scaling.ts";
 
 export interface Zone {
   readonly kind: "StatefulSet";
@@ -54,9 +54,7 @@ export interface Zone {
   readonly bypass?: WrittenBypass;
   /** Problems of its labels, annotations and selector, without that of its window: `problemsOf` has all. */
   readonly problems: readonly string[];
-  /** The selector of its pods. */
   readonly selector: LabelSelector;
-  /** The Service that names its pods. */
   readonly serviceName: string;
   /** The ordinal of its first pod: `spec.ordinals.start`. */
   readonly firstOrdinal: number;
@@ -65,7 +63,6 @@ export interface Zone {
   readonly podLabels: Labels;
   /** Images of the containers of its template, each once: those of its update revision, once it is observed. */
   readonly images: readonly string[];
-  /** Its own labels. */
   readonly labels: Labels;
   /** Set if its labels and what else it names its pods by are too long to be kept: they are left out, and its group is refused. */
   readonly textProblem?: string;
@@ -210,9 +207,17 @@ function boundImage(image: string): string {
 function readSettings({ labels, annotations: written }: ObjectMeta, { replicas, selector = {} }: Partial<Spec>) {
   const { value: annotations, problem } = boundValues(written);
   const maxUnavailable = parseMaxUnavailable(annotations?.[ANNOTATIONS.maxUnavailable], replicas);
-  const paused = parsePaused(annotations?.[ANNOTATIONS.paused]);
+  const paused = parseFlag(
+    `annotation ${ANNOTATIONS.paused}`,
+    annotations?.[ANNOTATIONS.paused],
+    'only "true" pauses; the zone is not paused',
+  );
   const bypass = parseBypass(annotations?.[ANNOTATIONS.bypassGatesUntil], annotations?.[ANNOTATIONS.bypassGatesReason]);
-  const accelerate = parseAccelerate(annotations?.[ANNOTATIONS.rolloutAccelerate]);
+  const accelerate = parseFlag(
+    `annotation ${ANNOTATIONS.rolloutAccelerate}`,
+    annotations?.[ANNOTATIONS.rolloutAccelerate],
+    'only "true" counts; batches do not accelerate',
+  );
   const scaling = readScaling(labels, annotations);
   const { window, problems } = readRolloutWindow(annotations);
   return {

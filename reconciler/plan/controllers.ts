@@ -1,5 +1,7 @@
 /**
- * Simulates the StatefulSet controller and the kubelets, as if they had time to finish: pods that are gone come back
+ * What others do in a world between two steps: controllers, kubelets and Prometheus.
+ *
+ * The StatefulSet controller and the kubelets work as if they had time to finish: pods that are gone come back
  * at the update revision, surplus ones go, and every pod that can become ready is ready. A pod that cannot come up
  * stays as it is, and one that an earlier StatefulSet has left behind keeps its name from the controller.
  */
@@ -7,6 +9,15 @@ import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { isReady, isTerminating, readyHealth } from "../model/health.ts";
 import type { World } from "./world.ts";
+import { advanceGate } from "../gates/advance.ts";
+import type { Gate } from "../gates/gate.ts";
+import { isHeld } from "../gates/hold.ts";
+import { outlineOf } from "../gates/record.ts";
+import { identityOf, type RolloutView, wantedBy } from "../gates/rollout.ts";
+import type { CheckAnswer, CheckSpec } from "../checks/check.ts";
+import type { Answers } from "../checks/result.ts";
+import { decideUngated } from "../rollout/decide-rollout.ts";
+import { snapshotOf } from "./next-step.ts";
 
 /** The world after that, and the milliseconds that it took; undefined if nothing is left for them to do. */
 export function settle(world: World): { readonly world: World; readonly tookMs: number } | undefined {
@@ -83,4 +94,41 @@ function createPod(
     controller: { kind: "StatefulSet", name: zone.name },
     readySince: now,
   };
+}
+
+// The gates of a world, with a Prometheus that answers every check with success.
+
+interface SimulatedGates {
+  readonly world: World;
+  /** Something other than results of checks has changed: the next tick follows at once. */
+  readonly progressed: boolean;
+  /** When the next check is due, milliseconds since the epoch. */
+  readonly nextAt: number | undefined;
+}
+
+/** The gates as a tick would write them. */
+export function followGates(world: World): SimulatedGates {
+  if (world.gates.length === 0) return { world, progressed: false, nextAt: undefined };
+  const { zones, now } = world;
+  const rollout = { identity: identityOf(zones), zones, now, wanted: wantedBy(decideUngated(snapshotOf(world))) };
+  const view: RolloutView = { ...rollout, isHeld: isHeld(world.gates, rollout) };
+  const followed = world.gates.map((gate) => follow(gate, view));
+  const times = followed.flatMap(({ nextAt }) => nextAt ?? []);
+  return {
+    world: { ...world, gates: followed.map(({ gate }) => gate) },
+    progressed: followed.some(({ gate }, i) => outlineOf(gate.record) !== outlineOf(world.gates[i]?.record)),
+    nextAt: times.length > 0 ? Math.min(...times) : undefined,
+  };
+}
+
+function follow(gate: Gate, view: RolloutView): { readonly gate: Gate; readonly nextAt: number | undefined } {
+  const { due } = advanceGate(gate, view, new Map());
+  const answers: Answers = new Map(due.map((check) => [check.name, succeed(check, view.now)]));
+  const { record, nextAt } = advanceGate(gate, view, answers);
+  return { gate: { ...gate, record, observedGeneration: gate.generation }, nextAt };
+}
+
+function succeed({ successWhen }: CheckSpec, at: number): CheckAnswer {
+  if (successWhen === "WithinBaseline") return { kind: "Comparison", isWithin: true, text: "", at };
+  return { kind: "Vector", samples: successWhen === "Data" ? 1 : 0, warnings: [], at };
 }

@@ -3,7 +3,7 @@
  * do, and the checks of gates pass.
  *
  *   decide as a tick does (next-step.ts): a step? -> apply it -> decide again
- *     a wait? -> gates advance (passing-gates.ts) -> controllers and kubelets do their part (controllers.ts) -> time passes -> decide again
+ *     a wait? -> gates advance (controllers.ts) -> controllers and kubelets do their part (controllers.ts) -> time passes -> decide again
  *                none of these changes anything: the group is settled, or blocked for good
  *
  * It begins with the world as it was read (act/gather-world.ts), and calls nothing.
@@ -17,17 +17,14 @@ import { goneHealth, isReady, RECOVERY_MS } from "../model/health.ts";
 import type { Hold } from "../model/decision.ts";
 import { listRemaining } from "../rollout/decide-rollout.ts";
 import type { PreparePods } from "../scaling/snapshot.ts";
-import { settle, withCounts } from "./controllers.ts";
-import { followGates } from "./passing-gates.ts";
-import { nextStep, type GroupOutlook, type GroupStep } from "./next-step.ts";
-import { applyScale } from "./next-scaling.ts";
+import { settle, withCounts, followGates } from "./controllers.ts";
+import { nextStep, type GroupOutlook, type GroupStep, applyScale } from "./next-step.ts";
 import { putZone, type World } from "./world.ts";
 
 /** A step, and the wait before it. */
 export interface PlannedAction {
   readonly action: "ScaleZone" | "PreparePods" | "ReplacePods" | "FinishZone";
   readonly zone: string;
-  /** Pods that are replaced. */
   readonly pods?: readonly string[];
   /** Replicas that the zone gets, or would get once its pods are prepared. */
   readonly replicas?: number;
@@ -43,7 +40,6 @@ export interface GroupPlan {
   readonly steps: readonly PlannedAction[];
   /** `cut`: there are more than were asked for. */
   readonly end: "settled" | "blocked" | "cut";
-  /** The holds at the end. */
   readonly holds: readonly Hold[];
   /** What is left of the rollout once they are over. */
   readonly remaining: readonly RemainingStep[];
@@ -77,7 +73,6 @@ export function planGroup(start: World, most: number): GroupPlan {
 
 type Undated = Omit<PlannedAction, "waits" | "waitMs" | "at">;
 
-/** Collects the steps, each with the wait before it. */
 function collectSteps(startedAt: number) {
   const steps: PlannedAction[] = [];
   let waits: string[] = [];
@@ -88,7 +83,6 @@ function collectSteps(startedAt: number) {
   };
   return {
     steps,
-    /** The wait since the last step. */
     wait: (now: number): GroupPlan["lastWait"] => ({ waits, waitMs: now - since }),
     note(outlook: GroupOutlook, now: number): void {
       for (const step of outlook.preparing) add(describePreparation(step), now);

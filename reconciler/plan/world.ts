@@ -20,7 +20,6 @@ export interface World {
   readonly zones: readonly ZoneWithPods[];
   /** Pods of the group that are of none of its zones, as zones. They stay as they are. */
   readonly orphans?: readonly ZoneWithPods[];
-  /** All budgets of the namespace. */
   readonly budgets: readonly WorldBudget[];
   readonly gates: readonly Gate[];
   /**

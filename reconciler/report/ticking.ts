@@ -102,7 +102,6 @@ export interface NoTick {
   readonly served?: readonly string[];
 }
 
-/** True if it concerns a namespace. */
 export const concerns = ({ served }: Pick<NoTick, "served">, namespace: string): boolean =>
   served === undefined || served.includes(namespace);
 
@@ -119,7 +118,6 @@ const NO_TICK_MS = 240_000;
 const SLOW_TICK_MS = 300_000;
 /** Milliseconds in which a Job gets its pod. */
 const POD_MS = 60_000;
-/** Name of the original's Deployment. */
 export const ORIGINAL = "rollout-operator";
 
 /** `why`: a clause. */
@@ -223,7 +221,6 @@ function findCause(causes: readonly Cause[], facts: TickingFacts) {
 const newestFirst = (jobs: readonly JobFacts[]): JobFacts[] =>
   jobs.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
 
-/** What is wrong with the runs. */
 const FAULTS: readonly Cause[] = [
   [
     "PodNotStarting",

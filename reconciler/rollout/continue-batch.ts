@@ -14,19 +14,14 @@ import { isIdleSurplus } from "../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../model/zone.ts";
 import { batchLimitOf, whyWindowClosed } from "./decide-zone.ts";
 
-/** The batch, and its group as it is now. */
 export interface BatchView {
-  /** The zones as the batch was decided. */
   readonly judged: readonly Zone[];
   /** The zone whose pods are deleted, as the batch was decided. */
   readonly zone: ZoneWithPods;
-  /** The next pod. */
   readonly pod: Pod;
   /** It serves nothing: the state of other zones does not matter. */
   readonly servesNothing: boolean;
-  /** The zones as they are. */
   readonly now: readonly Zone[];
-  /** When they were read, milliseconds since the epoch. */
   readonly at: number;
 }
 

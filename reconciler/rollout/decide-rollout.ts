@@ -25,7 +25,6 @@ import {
 import { decideZone, idlePods, isGoingBack, type RolloutDecision, countBatches } from "./decide-zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
-/** Rules that need no pods. */
 type StatusRule = Rule<[group: { readonly zones: readonly Zone[] }], Hold>;
 
 /** Any other strategy would let the StatefulSet controller replace pods by itself (§1.3.3). */
@@ -155,7 +154,6 @@ export function passGates(
   return takesServing(decision) ? (gates?.holds.get(decision.zone.uid) ?? decision) : decision;
 }
 
-/** The decision about a group with its gates. */
 export const decideRollout: GroupRule = (group) => passGates(decideUngated(group), group.gates);
 
 /**
@@ -171,7 +169,6 @@ export function decideByStatus(zones: readonly Zone[]): Hold | "readPods" | unde
 
 // The remaining steps of a rollout, in order.
 
-/** The most pods of a zone that are named. */
 const MAX_NAMED = 10;
 
 /** The zones with something left to do, and the pods as they are. */

@@ -39,12 +39,7 @@ export interface CaInjectionInput {
   readonly issuer?: Pick<ProvideInput, "dnsNames" | "issue"> | undefined;
 }
 
-export interface CaInjection {
-  /** Injects once, unless it did so less than 30 s ago; never rejects. */
-  readonly once: (signal: AbortSignal) => Promise<void>;
-  /** Injects at every change until `signal` fires, every 5 minutes, and every 30 s without the right to watch; never rejects. */
-  readonly follow: (signal: AbortSignal) => Promise<void>;
-}
+export type CaInjection = ReturnType<typeof createCaInjection>;
 
 /** Milliseconds until the Secret is read again; without watches, between two injections, which cost four calls each. */
 const INTERVAL_MS = 30_000;
@@ -59,7 +54,7 @@ const CALL_MS = 5000;
 type Versions = ReadonlyMap<string, string>;
 const NOTHING: Versions = new Map();
 
-export function createCaInjection(input: CaInjectionInput): CaInjection {
+export function createCaInjection(input: CaInjectionInput) {
   const { cluster, clock, log, metrics, namespace, secretName, inject, issuer } = input;
   const logged = new Set<string>();
   let injectedAt = -Infinity;
@@ -140,10 +135,12 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
   };
 
   return {
-    async once(signal) {
+    /** Injects once, unless it did so less than 30 s ago; never rejects. */
+    async once(signal: AbortSignal): Promise<void> {
       if (clock.monotonic() - injectedAt >= INTERVAL_MS) await injectOnce(signal);
     },
-    async follow(signal) {
+    /** Injects at every change until `signal` fires, every 5 minutes, and every 30 s without the right to watch; never rejects. */
+    async follow(signal: AbortSignal): Promise<void> {
       const changes = startChangeWatch({ cluster, clock, signal, target, pauseMs: RETRY_MS, onEnd });
       while (!signal.aborted) {
         // Read before the injection: a Secret that changes meanwhile is another one.

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Issue } from "../../infra/certs/act/revise.ts";
 import type { Clock } from "../../infra/clock.ts";
-import type { CertificateConfiguration, Environment } from "../../infra/config/config.ts";
+import type { Configuration, Environment } from "../../infra/config/config.ts";
 import { limitLists } from "../../infra/kubernetes/limit-lists.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import type { Machine } from "../../infra/machine.ts";
@@ -21,12 +21,7 @@ import type { RunInput } from "./session.ts";
 import { createConcluder } from "../downscale/act/conclude-downscales.ts";
 import { createBudgetKeeper } from "../budget/act/keep-budgets.ts";
 
-export interface Composition {
-  /** Pushes the metrics if that is configured; never rejects. */
-  readonly push: () => Promise<void>;
-  /** The input of a run, except for the signal that ends it. */
-  readonly run: Omit<RunInput, "stop">;
-}
+export type Composition = Awaited<ReturnType<typeof compose>>;
 
 /** Lists in flight, of all groups together. */
 const LISTS_AT_ONCE = 32;
@@ -36,7 +31,7 @@ const QUERY_MS = 5000;
 
 /** Certificates are valid by the API server's clock. The generator is imported only when a certificate is issued. */
 function issuerFor(
-  { dnsNames, organization, validityMs }: CertificateConfiguration,
+  { dnsNames, organization, validityMs }: Configuration["certificates"],
   { clock, generate }: { readonly clock: Clock; readonly generate: Machine["generate"] },
 ) {
   const issue: Issue = async () => {
@@ -52,7 +47,7 @@ function issuerFor(
 }
 
 /** Throws `BadConfiguration`. */
-export async function compose(env: Environment, machine: Machine): Promise<Composition> {
+export async function compose(env: Environment, machine: Machine) {
   const { configuration, log, metrics, clock, tracer, ...started } = await start(env, machine, {
     holdsLease: true,
     service: "zonewise-reconciler",
@@ -77,7 +72,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
   const checker = createChecker({ cluster, clock, prometheus });
   const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);
   const { clusterDomain, zoneTracker, phasedSuccessWhen: successWhen } = configuration;
-  const run = {
+  const run: Omit<RunInput, "stop"> = {
     cluster,
     clock,
     log,
@@ -130,6 +125,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     return { ...tools, namespace: shadows, ...own };
   }
 
+  /** Pushes the metrics if that is configured; never rejects. */
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;
     if (url === undefined) return;

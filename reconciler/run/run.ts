@@ -75,7 +75,6 @@ type SessionEnd = "lost" | "handedOver" | "stopped" | "notTaken";
 
 interface SessionInput {
   readonly stop: AbortSignal;
-  /** The result of the run so far. */
   readonly before: RunResult;
   readonly previous: SessionEnd | undefined;
 }

@@ -11,7 +11,7 @@ import type { AcquiredLease } from "../../infra/kubernetes/lease.ts";
 import type { LeaseOptions } from "../../infra/kubernetes/lease-succession.ts";
 import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
-import { NO_TRACER, type Span, type Tracer } from "../../infra/tracing/tracer.ts";
+import { NO_TRACER, type Tracer } from "../../infra/tracing/tracer.ts";
 import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
 import { leasesOf } from "../downscale/act/downscale-lease.ts";
 import type { KeepBudgets } from "../budget/act/keep-budgets.ts";
@@ -19,8 +19,7 @@ import { createGroupStatuses, type GroupStatuses } from "../group-status/act/gro
 import { isFailure, type LogNote, type Outcome, type TickResult } from "../model/outcome.ts";
 import type { Zone } from "../model/zone.ts";
 import type { UpdateNodes } from "../nodes/act/update-nodes.ts";
-import { createRecorder, type Recorder } from "../report/act/recorder.ts";
-import { createReporter, type Reporter } from "../report/act/reporter.ts";
+import { createRecorder, type Recorder, createReporter, type Reporter } from "../report/act/reporter.ts";
 import type { GroupMemory } from "../report/log-lines.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import type { CaInjection } from "./ca-injection.ts";
@@ -76,11 +75,9 @@ const STATUS_MS = 500;
 interface SessionStart {
   readonly held: AcquiredLease;
   readonly stop: AbortSignal;
-  /** The result of the run so far. */
   readonly before: RunResult;
 }
 
-/** What the ticks under one Lease share. */
 interface Session extends Pausing {
   /** Its signal fires when the run ends, or the Lease is lost. */
   readonly context: Context;
@@ -133,7 +130,7 @@ async function tickAndPause(
     const busy = steps.queue.pause();
     const { namespaces } = input;
     const isPending = await input.concludeDownscales(context, { namespaces, recorder, isLeftOut: leasesOf(busy) });
-    const result = await tickInSpan(input, session, busy);
+    const result = await tickOnce(input, session, busy);
     // After the first tick, whose calls they would delay where calls are limited.
     if (!isWatching) startSpecWatches({ ...input, since, signal: context.stop, wake: changes.wake });
     isWatching = true;
@@ -178,45 +175,38 @@ async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSi
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
-function tickInSpan(input: RunInput, session: Session, busy: ReadonlySet<string>): Promise<TickResult | undefined> {
-  const { tracer = NO_TRACER } = input;
+function tickOnce(input: RunInput, session: Session, busy: ReadonlySet<string>): Promise<TickResult | undefined> {
+  const { context, reporter, statuses, totals, steps } = session;
+  const { clock, tracer = NO_TRACER } = context;
+  const startedAt = clock.now();
   return tracer.span(
     () => ({ name: "tick" }),
-    (span) => tickOnce(input, session, { span, busy }),
+    async (span) => {
+      await statuses.beginTick(input.namespaces, busy);
+      const from = clock.monotonic();
+      try {
+        const result = await tick({
+          ...input,
+          context,
+          steps,
+          takeResync: (key) => takeResync(key, session),
+          scaling: { ...input.scaling, notifier: session.notifier },
+          report: reportsOf(input, session),
+        });
+        session.changes.watchAfter(result);
+        reporter.endTick(result, clock.monotonic() - from);
+        statuses.endTick(result);
+        session.underWay = Promise.all([session.underWay, input.keepBudgets(input.namespaces, result.groups, context)]);
+        await totals.record(startedAt);
+        span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
+        return result;
+      } catch (error) {
+        reporter.failTick(error);
+        await totals.record(undefined);
+        return undefined;
+      }
+    },
   );
-}
-
-async function tickOnce(
-  input: RunInput,
-  session: Session,
-  { span, busy }: { readonly span: Span; readonly busy: ReadonlySet<string> },
-): Promise<TickResult | undefined> {
-  const { context, reporter, statuses, totals, steps } = session;
-  const { clock } = context;
-  const startedAt = clock.now();
-  await statuses.beginTick(input.namespaces, busy);
-  const from = clock.monotonic();
-  try {
-    const result = await tick({
-      ...input,
-      context,
-      steps,
-      takeResync: (key) => takeResync(key, session),
-      scaling: { ...input.scaling, notifier: session.notifier },
-      report: reportsOf(input, session),
-    });
-    session.changes.watchAfter(result);
-    reporter.endTick(result, clock.monotonic() - from);
-    statuses.endTick(result);
-    session.underWay = Promise.all([session.underWay, input.keepBudgets(input.namespaces, result.groups, context)]);
-    await totals.record(startedAt);
-    span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
-    return result;
-  } catch (error) {
-    reporter.failTick(error);
-    await totals.record(undefined);
-    return undefined;
-  }
 }
 
 /** True if the resync of the group is due: it counts as done then. */
@@ -280,31 +270,26 @@ function addTick({ last }: RunResult, result: TickResult | undefined): RunResult
   return { exitCode: isFailed ? 1 : 0, last: result };
 }
 
-/** The totals of the reconciler, kept on its Lease: written with each renewal, and read by the functions' `/metrics`. */
-interface LeaseTotals {
-  /** The number of the tick under way among all of the installation. */
-  readonly passes: () => number;
-  /** When the last tick under an earlier Lease began, milliseconds since the epoch; undefined without one. */
-  readonly tickedBefore: number | undefined;
-  /**
-   * Takes over the process's own metrics after a tick. `startedAt` (milliseconds since the epoch) is undefined if it
-   * could not read the cluster.
-   */
-  readonly record: (startedAt: number | undefined) => Promise<void>;
-}
+type LeaseTotals = Awaited<ReturnType<typeof createLeaseTotals>>;
 
-/** `annotations` are those of the Lease that was just taken. Resolves before anything more is counted. */
-export async function createLeaseTotals(
-  annotations: Map<string, string>,
-  metrics: Pick<Metrics, "readKept">,
-): Promise<LeaseTotals> {
+/**
+ * The totals of the reconciler, kept on its Lease: written with each renewal, and read by the functions' `/metrics`.
+ * `annotations` are those of the Lease that was just taken. Resolves before anything more is counted.
+ */
+export async function createLeaseTotals(annotations: Map<string, string>, metrics: Pick<Metrics, "readKept">) {
   const base = parseTotals(annotations.get(TOTALS));
   const start = await metrics.readKept();
   let { passes, lastTick }: Pick<Totals, "passes" | "lastTick"> = base;
   return {
-    passes: () => passes + 1,
+    /** The number of the tick under way among all of the installation. */
+    passes: (): number => passes + 1,
+    /** When the last tick under an earlier Lease began, milliseconds since the epoch; undefined without one. */
     tickedBefore: parseTimestamp(base.lastTick ?? ""),
-    async record(startedAt) {
+    /**
+     * Takes over the process's own metrics after a tick. `startedAt` (milliseconds since the epoch) is undefined if it
+     * could not read the cluster.
+     */
+    async record(startedAt: number | undefined): Promise<void> {
       if (startedAt !== undefined) {
         passes++;
         lastTick = formatTimestamp(startedAt);

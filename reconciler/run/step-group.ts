@@ -117,7 +117,6 @@ async function rollOutZones(
   return { state: "acted", decision, effect };
 }
 
-/** The attributes of a decision in a trace. */
 function describe(decision: RolloutDecision | undefined): Attributes {
   const { action, message } = decision ?? { action: "settled", message: undefined };
   const reason = decision?.action === "hold" ? decision.reason : undefined;

@@ -11,7 +11,7 @@ import {
   rolloutGroups,
 } from "../../infra/kubernetes/custom-resources.ts";
 import { type ObjectMeta, type Resource, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
+import { type ChangeWatchOptions, startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
 import { LABELS } from "../model/annotations.ts";
 import type { PhasedList, TickResult } from "../model/outcome.ts";
 import type { Clock } from "../../infra/clock.ts";
@@ -19,16 +19,11 @@ import { hasCode } from "../../infra/errors.ts";
 import { type Hint, keepOpen, REOPEN_FAILED_MS } from "../../infra/kubernetes/watch.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 
-export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake" | "isWatching"> {
-  /** Starts the watches that are not running, each from the version of its list in the tick. */
-  readonly watchAfter: (result: Pick<TickResult, "resourceVersions" | "phasedLists">) => void;
-  /** For the writes of the ticks, so that they are known as our own. */
-  readonly cluster: Cluster;
-}
+export type TickWatch = ReturnType<typeof startTickWatch>;
 
 type Kind = "zones" | "rollouts" | "targets";
 
-export function startTickWatch(options: Omit<ChangeWatchOptions, "target">): TickWatch {
+export function startTickWatch(options: Omit<ChangeWatchOptions, "target">) {
   /** The versions that we have written since the tick before the last: their hints may come late. */
   let [written, writtenBefore] = [new Set<string>(), new Set<string>()];
   let targets: ReadonlySet<string> = new Set();
@@ -55,50 +50,39 @@ export function startTickWatch(options: Omit<ChangeWatchOptions, "target">): Tic
     wait: changes.wait,
     wake: changes.wake,
     isWatching: changes.isWatching,
-    watchAfter({ resourceVersions, phasedLists }) {
+    /** Starts the watches that are not running, each from the version of its list in the tick. */
+    watchAfter({ resourceVersions, phasedLists }: Pick<TickResult, "resourceVersions" | "phasedLists">): void {
       [written, writtenBefore] = [new Set(), written];
       // If the step of the PhasedRollouts outlasts its tick, the tick has no lists of them: the earlier lists count.
       lists = phasedLists ?? lists;
       targets = new Set(lists.flatMap((list) => list.targets));
-      const keysOf = (kind: Kind, versions: Iterable<readonly [string, string | undefined]>): [string, string][] =>
-        [...versions].flatMap(([namespace, version]): [string, string][] =>
-          version ? [[`${kind}/${namespace}`, version]] : [],
-        );
-      changes.watchFrom(
-        new Map([
-          ...keysOf("zones", resourceVersions),
-          ...keysOf(
-            "rollouts",
-            lists.map(({ namespace, rolloutsAt }) => [namespace, rolloutsAt]),
-          ),
-          ...keysOf(
-            "targets",
-            lists.map(({ namespace, targetsAt }) => [namespace, targetsAt]),
-          ),
-        ]),
-      );
+      const versions: readonly (readonly [key: `${Kind}/${string}`, version: string | undefined])[] = [
+        ...[...resourceVersions].map(([namespace, version]) => [`zones/${namespace}`, version] as const),
+        ...lists.map(({ namespace, rolloutsAt }) => [`rollouts/${namespace}`, rolloutsAt] as const),
+        ...lists.map(({ namespace, targetsAt }) => [`targets/${namespace}`, targetsAt] as const),
+      ];
+      changes.watchFrom(new Map(versions.flatMap(([key, version]) => (version ? [[key, version]] : []))));
     },
-    cluster: noteWrites(options.cluster, (resource, resourceVersion) => {
-      if (resource === phasedRollouts) written.add(resourceVersion);
-    }),
+    /** For the writes of the ticks, so that they are known as our own. */
+    cluster: noteVersions(options.cluster, phasedRollouts, (version) => written.add(version)),
   };
 }
 
-/** The same cluster; `note` gets the version of each change of an object. */
-function noteWrites(cluster: Cluster, note: (resource: Resource, resourceVersion: string) => void): Cluster {
-  const noted = <T>(resource: Resource<T>, stored: T): T => {
-    note(resource, (stored as { readonly metadata?: ObjectMeta }).metadata?.resourceVersion ?? "");
+/** The same cluster; `note` gets the version of each change of an object of this kind. */
+function noteVersions(cluster: Cluster, kind: Resource, note: (version: string) => void): Cluster {
+  const noteStored = <T>(resource: Resource<T>, stored: T): T => {
+    if (resource === kind) note((stored as { readonly metadata?: ObjectMeta }).metadata?.resourceVersion ?? "");
     return stored;
   };
   return {
     ...cluster,
     async patch(resource, ...rest) {
       const version = await cluster.patch(resource, ...rest);
-      note(resource, version);
+      if (resource === kind) note(version);
       return version;
     },
-    change: async (resource, ...rest) => noted(resource, await cluster.change(resource, ...rest)),
-    replace: async (resource, ...rest) => noted(resource, await cluster.replace(resource, ...rest)),
+    change: async (resource, ...rest) => noteStored(resource, await cluster.change(resource, ...rest)),
+    replace: async (resource, ...rest) => noteStored(resource, await cluster.replace(resource, ...rest)),
   };
 }
 

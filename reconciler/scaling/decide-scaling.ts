@@ -20,7 +20,7 @@ import {
   zoneFactsOf,
   type Reference,
 } from "./snapshot.ts";
-import type { Mirror } from "../model/scaling.ts";
+import type { Mirror } from "../model/annotations.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./delayed.ts";
 
 export interface ScalingDecision {

@@ -44,7 +44,6 @@ function invalid(zone: Zone, what: string): Hold {
   return hold("DelayInvalid", `${zone.name} is not scaled: ${what}`, [zone]);
 }
 
-/** A pod of a zone, and the URL of its preparation. */
 export interface Endpoint {
   readonly pod: string;
   readonly url: string;
@@ -60,7 +59,6 @@ interface PreparationPlan {
   readonly leaving: Endpoints;
 }
 
-/** The address for the preparation of a zone's pods. */
 interface PreparationTarget extends Pick<Delay, "url"> {
   readonly clusterDomain: string;
 }

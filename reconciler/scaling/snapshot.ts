@@ -5,7 +5,6 @@ import type { Zone } from "../model/zone.ts";
 import type { Delay, Endpoints, YoungPod } from "./delayed.ts";
 import type { Resource } from "../../infra/kubernetes/resources.ts";
 
-/** All that a decision about scaling may use. */
 export interface ScalingSnapshot extends ZoneTimes {
   /** More about zones, by their UIDs: read, or learned from steps, since the group was listed. */
   readonly facts: ReadonlyMap<string, ZoneFacts>;
@@ -49,7 +48,6 @@ interface Scaled {
 
 export const zoneFactsOf = ({ facts }: ScalingSnapshot, { uid }: Zone): ZoneFacts => facts.get(uid) ?? {};
 
-/** Facts about a zone, known at `now`. */
 interface Findings {
   readonly facts: ZoneFacts;
   /** Milliseconds since the epoch. */
@@ -74,7 +72,6 @@ export interface PreparePods {
   readonly delay: Delay;
 }
 
-/** DELETE to the pods that stay. */
 interface CancelPreparation {
   readonly action: "cancelPreparation";
   readonly zone: Zone;
@@ -86,7 +83,6 @@ export interface WriteBack {
   readonly action: "writeBack";
   readonly zone: Zone;
   readonly reference: Reference;
-  /** Name of the reference. */
   readonly name: string;
   readonly replicas: number;
 }
@@ -127,7 +123,6 @@ export interface ZoneTimes {
 /** A resource that a zone mirrors, with the values of its scale. */
 export interface Reference {
   readonly resource: Resource;
-  /** `spec.replicas`. */
   readonly wantedReplicas: number;
   /** `status.replicas`: the replicas that were written back. */
   readonly reportedReplicas: number;

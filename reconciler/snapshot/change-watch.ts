@@ -4,19 +4,7 @@ import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
 import type { Resource } from "../../infra/kubernetes/resources.ts";
 import type { Hint } from "../../infra/kubernetes/watch.ts";
 
-export interface ChangeWatch {
-  /** Starts the watches that are not running, by their keys, each from the resourceVersion of the latest list. */
-  readonly watchFrom: (resourceVersions: ReadonlyMap<string, string>) => void;
-  /** False while a watch of the last call of `watchFrom` does not run: what changes meanwhile is not told. */
-  readonly isWatching: () => boolean;
-  /**
-   * Resolves at the first change since the last call, after `ms` milliseconds, or when the signal fires; true if something
-   * has changed.
-   */
-  readonly wait: (ms: number) => Promise<boolean>;
-  /** Acts like a change. */
-  readonly wake: () => void;
-}
+export type ChangeWatch = ReturnType<typeof startChangeWatch>;
 
 export interface Watched {
   readonly resource: Resource;
@@ -28,9 +16,7 @@ export interface Watched {
 export interface ChangeWatchOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** Ends the watches. */
   readonly signal: AbortSignal;
-  /** The objects to watch under a key. */
   readonly target: (key: string) => Watched;
   /** Milliseconds before a failed watch is restarted. */
   readonly pauseMs: number;
@@ -39,7 +25,7 @@ export interface ChangeWatchOptions {
 }
 
 /** Watches metadata until `signal` fires. A watch that fails is not an error. */
-export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions): ChangeWatch {
+export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions) {
   const running = new Set<string>();
   const streaming = new Set<string>();
   let wanted: readonly string[] = [];
@@ -66,13 +52,20 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
   }
 
   return {
+    /** Acts like a change. */
     wake,
-    isWatching: () => wanted.every((key) => streaming.has(key)),
-    watchFrom(resourceVersions) {
+    /** False while a watch of the last call of `watchFrom` does not run: what changes meanwhile is not told. */
+    isWatching: (): boolean => wanted.every((key) => streaming.has(key)),
+    /** Starts the watches that are not running, by their keys, each from the resourceVersion of the latest list. */
+    watchFrom(resourceVersions: ReadonlyMap<string, string>): void {
       wanted = [...resourceVersions.keys()];
       for (const [key, version] of resourceVersions) if (!running.has(key) && !signal.aborted) void watch(key, version);
     },
-    async wait(ms) {
+    /**
+     * Resolves at the first change since the last call, after `ms` milliseconds, or when the signal fires; true if something
+     * has changed.
+     */
+    async wait(ms: number): Promise<boolean> {
       await clock.sleep(ms, changed.signal);
       const isChanged = changed.signal.aborted;
       if (!signal.aborted) changed = new AbortController();

@@ -3,7 +3,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { announceKind } from "../../../infra/kubernetes/optional-kind.ts";
 import type { Log } from "../../../infra/log.ts";
-import { createRecorder, type Recorder } from "../../report/act/recorder.ts";
+import { createRecorder, type Recorder } from "../../report/act/reporter.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
 
 interface BudgetTools {

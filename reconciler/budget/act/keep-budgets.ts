@@ -19,7 +19,7 @@ import { byName } from "../../model/order.ts";
 import { readPod } from "../../model/pod.ts";
 import { matchesLabels, selectorText } from "../../model/label-selector.ts";
 import { readZone, type Zone, type ZoneList } from "../../model/zone.ts";
-import type { Recorder } from "../../report/act/recorder.ts";
+import type { Recorder } from "../../report/act/reporter.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import type { Guard } from "../guard.ts";
 import { describeProtection, type Protection } from "../protection.ts";

@@ -40,7 +40,7 @@ import type { PodHttp } from "../../../infra/pod-http.ts";
 import { endpointsOf, readPreparation } from "../preparation.ts";
 import { restoreEntry } from "../tracker.ts";
 import type { Draft } from "../../report/events.ts";
-import type { Recorder } from "../../report/act/recorder.ts";
+import type { Recorder } from "../../report/act/reporter.ts";
 import { type PodCalls, cancelPreparation } from "./pod-calls.ts";
 
 interface PendingScope {

@@ -21,7 +21,7 @@ import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan-pass.ts";
 import { type InvalidPolicy, POLICY_KIND, type Policy, activeNodesOf, isInvalid } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
-import type { Recorder } from "../../report/act/recorder.ts";
+import type { Recorder } from "../../report/act/reporter.ts";
 import { type NodeLists, type StoredPolicy, gatherNodes } from "./gather-nodes.ts";
 import { createPodReader } from "./read-pods.ts";
 import { draftInvalid, draftPass, draftUncordon } from "../node-events.ts";

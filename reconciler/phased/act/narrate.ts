@@ -5,7 +5,7 @@
 import type { Log } from "../../../infra/log.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { PhasedRollout } from "../phased-rollout.ts";
-import type { Recorder } from "../../report/act/recorder.ts";
+import type { Recorder } from "../../report/act/reporter.ts";
 import type { Write } from "./take-phased-step.ts";
 import { type PhasedStatus, findCondition } from "../status.ts";
 

@@ -16,7 +16,7 @@ import { earliest, parseTimestamp } from "../../../infra/timestamp.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { CheckAnswer, SuccessWhen, Urgency } from "../../checks/check.ts";
 import type { PhasedList } from "../../model/outcome.ts";
-import type { Recorder } from "../../report/act/recorder.ts";
+import type { Recorder } from "../../report/act/reporter.ts";
 import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
 import {
   type GatheredRollout,

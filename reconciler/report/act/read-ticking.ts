@@ -39,7 +39,6 @@ interface TickingQuestion {
   /** Milliseconds since the epoch, by the API server's clock. */
   readonly now: () => number;
   readonly call?: Call;
-  /** The Lease, if it was read already. */
   readonly lease?: Lease | undefined;
   /** Namespaces in which the installation may be, too. */
   readonly elsewhere?: readonly string[];

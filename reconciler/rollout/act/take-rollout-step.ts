@@ -42,7 +42,6 @@ export async function takeRolloutStep(
   }
 }
 
-/** The group that a decision was made about. */
 interface Judged {
   readonly zones: readonly ZoneWithPods[];
   readonly orphans?: GroupSnapshot["orphans"];
@@ -68,7 +67,6 @@ interface Batch extends Pick<Judged, "gatheredAt"> {
   readonly zone: ZoneWithPods;
   /** None of its pods serves. */
   readonly servesNothing: boolean;
-  /** The zones of the group, as the batch was decided. */
   readonly judged: readonly Zone[];
   /** The group has pods that are of none of its zones. */
   readonly hasOrphans: boolean;
@@ -191,7 +189,6 @@ async function deletePod(pod: Pod, { cluster, fence }: Actor): Promise<void> {
   await cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write());
 }
 
-/** A pod that may be deleted. */
 interface Grant {
   readonly pod: Pod;
   /** Undefined if there is nothing to release. */

@@ -24,9 +24,8 @@ import { lastDownscaleOf, laterOf } from "../../downscale/pending.ts";
 import { readTracker } from "../../downscale/tracker.ts";
 import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
 import { once } from "../../../infra/once.ts";
-import { describeBadName, type Mirror } from "../../model/scaling.ts";
+import { describeBadName, type Mirror } from "../../model/annotations.ts";
 
-/** The snapshot for the first decision about a group. */
 export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Promise<ScalingSnapshot> {
   const isScaled = !zones.some((zone) => zone.terminating);
   const times = await gatherTimes(zones, isScaled && wantsDownscale({ zones }), scaler);
@@ -62,7 +61,6 @@ export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, sca
   return addFacts(snapshot, zone, { facts: isAgain ? { confirmed: reading } : { reference: reading }, now });
 }
 
-/** The tools that the scaling of all groups shares. */
 export interface ScalingTools {
   readonly references: References;
   readonly podHttp: PodHttp;

@@ -12,15 +12,7 @@ import { createSlots } from "../../../infra/slots.ts";
 import type { Zone } from "../../model/zone.ts";
 import type { Endpoints } from "../delayed.ts";
 
-export interface PodNotifier {
-  /**
-   * Starts a DELETE to each of these pods. Resolves once no earlier round for the zone is running: that round may
-   * include pods that are to leave now.
-   */
-  readonly cancelPreparation: (zone: Zone, pods: Endpoints) => Promise<void>;
-  /** Resolves once no round is running. */
-  readonly idle: () => Promise<void>;
-}
+export type PodNotifier = ReturnType<typeof createPodNotifier>;
 
 interface PodNotifierOptions {
   readonly http: PodHttp;
@@ -43,7 +35,7 @@ interface Round {
   readonly done: Promise<void>;
 }
 
-export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOptions): PodNotifier {
+export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOptions) {
   const rounds = new Map<string, Round>();
   const calls = limit(http, AT_ONCE - SILENT_AT_ONCE);
   const callsToSilent = limit(http, SILENT_AT_ONCE);
@@ -76,7 +68,11 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   }
 
   return {
-    async cancelPreparation(zone, pods) {
+    /**
+     * Starts a DELETE to each of these pods. Resolves once no earlier round for the zone is running: that round may
+     * include pods that are to leave now.
+     */
+    async cancelPreparation(zone: Zone, pods: Endpoints): Promise<void> {
       const last = rounds.get(zone.uid);
       const now = clock.monotonic();
       const isRunning = last?.stop.signal.aborted === false;
@@ -86,7 +82,8 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       const stop = new AbortController();
       rounds.set(zone.uid, { pods: pods.count, begunAt: now, stop, done: notify(zone, pods, stop) });
     },
-    idle: async () => void (await Promise.all([...rounds.values()].map(({ done }) => done))),
+    /** Resolves once no round is running. */
+    idle: async (): Promise<void> => void (await Promise.all([...rounds.values()].map(({ done }) => done))),
   };
 }
 

@@ -57,7 +57,6 @@ function notesOf({ zones, facts, untracked }: ScalingSnapshot): LogNote[] {
   return [...times, ...texts].map((text) => ({ level: "warn", text }));
 }
 
-/** The snapshot of the decision, and its holds. */
 interface Decided {
   readonly snapshot: ScalingSnapshot;
   readonly scalingHolds: readonly Hold[];

@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { amend } from "../../builders.ts";
 import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { deploy } from "../../reconciler/stage.ts";
-import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
+import { createRecorder } from "../../../reconciler/report/act/reporter.ts";
 import { openTerminal } from "../stage.ts";
 
 it(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { startSession } from "../../reconciler/group-status/act/status-stage.ts";
-import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
+import { createRecorder } from "../../../reconciler/report/act/reporter.ts";
 import { openTerminal } from "../stage.ts";
 import { setImage, setOf, setRollout } from "./half-rolled.ts";
 

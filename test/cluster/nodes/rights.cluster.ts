@@ -19,7 +19,7 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";
-import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
+import { createRecorder } from "../../../reconciler/report/act/reporter.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { playAgent } from "../../emulator/controllers/agent-step.ts";
 import { reportNode } from "../../emulator/controllers/report-node.ts";

@@ -20,7 +20,7 @@ import {
   type ShadowStatus,
 } from "../../../../reconciler/nodes/shadow.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
-import { createRecorder } from "../../../../reconciler/report/act/recorder.ts";
+import { createRecorder } from "../../../../reconciler/report/act/reporter.ts";
 import { playAgent } from "../../../emulator/controllers/agent-step.ts";
 import { reportNode } from "../../../emulator/controllers/report-node.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
