@@ -5,7 +5,6 @@
 import type { Resource } from "./resources.ts";
 import type { Hint } from "./watch.ts";
 
-/** The bounds of a call. */
 export interface Call {
   /**
    * Milliseconds until the call fails with `Timeout`; for a list, until all its pages are read. The maximum and the
@@ -25,7 +24,6 @@ export interface Query {
 }
 
 export interface Ref {
-  /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
   readonly name: string;
   readonly subresource?: "status" | "scale";
@@ -42,7 +40,6 @@ export interface Page<T> {
  * name of its object.
  */
 export interface Creation<T> {
-  /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
   readonly name?: string;
   readonly subresource?: "eviction";

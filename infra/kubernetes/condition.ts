@@ -18,11 +18,9 @@ export const storedCondition = z.object({
 
 export type Condition = Readonly<z.output<typeof storedCondition>>;
 
-/** A condition without its times. */
 export type UnstampedCondition = Omit<Condition, "observedGeneration" | "lastTransitionTime">;
 
 interface ConditionStamp {
-  /** The conditions as they are stored. */
   readonly earlier: readonly Pick<Condition, "type" | "status" | "lastTransitionTime">[] | undefined;
   readonly generation: number;
   /** Milliseconds since the epoch. */

@@ -37,7 +37,6 @@ export interface ClusterOptions {
   readonly observer?: ApiObserver;
   readonly onDate?: OnDate;
   readonly clock?: Clock;
-  /** Records a span for each request. */
   readonly tracer?: Tracer;
   /** Cancels calls that have no signal of their own. */
   readonly signal?: AbortSignal;
@@ -52,7 +51,6 @@ const CONTENT_TYPES: Readonly<Record<Patch["type"], string>> = {
   json: "application/json-patch+json",
 };
 
-/** One request of a verb, apart from its object. */
 interface Plan {
   readonly verb: string;
   readonly call: Call | undefined;
@@ -63,7 +61,6 @@ interface Body {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
-/** The Accept header of a list. */
 const formOf = ({ createListDecoder, metadataOnly }: Resource): string =>
   metadataOnly ? METADATA_LIST : createListDecoder ? DECODED : FULL;
 
@@ -88,6 +85,15 @@ export function connectCluster(
     ...settle(nameCall(verb, resource, place), call, query),
     path: pathOf(resource, place),
   });
+  const sendPatch = (
+    resource: Resource,
+    { type, body, fieldManager, dryRun, ...ref }: Patch,
+    { call, accept }: Pick<Plan, "call"> & { readonly accept: string },
+  ): Promise<unknown> => {
+    const query = { fieldManager, dryRun: dryRun ? "All" : undefined };
+    const patch = { method: "PATCH", body: JSON.stringify(body), contentType: CONTENT_TYPES[type], accept } as const;
+    return requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call, query }), ...patch });
+  };
 
   return {
     async *list<T>(resource: Resource<T>, query: Query, call?: Call) {
@@ -121,18 +127,11 @@ export function connectCluster(
       const put = { method: "PUT", body: JSON.stringify(body) } as const;
       return (await requestObject(wiring, { ...plan(resource, ref, { verb: "replace", call }), ...put })) as T;
     },
-    async patch(resource, { type, body, fieldManager, dryRun, ...ref }, call) {
-      const contentType = CONTENT_TYPES[type];
-      const patch = { method: "PATCH", body: JSON.stringify(body), contentType, accept: METADATA } as const;
-      const query = { fieldManager, dryRun: dryRun ? "All" : undefined };
-      return versionOf(
-        await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call, query }), ...patch }),
-      );
+    async patch(resource, patch, call) {
+      return versionOf(await sendPatch(resource, patch, { call, accept: METADATA }));
     },
-    async change<T>(resource: Resource<T>, { type, body, fieldManager, dryRun, ...ref }: Patch, call?: Call) {
-      const patch = { method: "PATCH", body: JSON.stringify(body), contentType: CONTENT_TYPES[type] } as const;
-      const query = { fieldManager, dryRun: dryRun ? "All" : undefined };
-      return (await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call, query }), ...patch })) as T;
+    async change<T>(resource: Resource<T>, patch: Patch, call?: Call) {
+      return (await sendPatch(resource, patch, { call, accept: FULL })) as T;
     },
     async remove(resource, { preconditions, ...ref }, call) {
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });

@@ -7,7 +7,6 @@ import { RolloutError } from "../errors.ts";
 import type { OpenRequest } from "../http.ts";
 import { ACCOUNT_FOLDER, IDLE_SOCKET_MS, loadOwnAccount } from "./own-account.ts";
 
-/** Credentials of one request. */
 interface Credentials extends https.RequestOptions {
   headers?: OutgoingHttpHeaders;
 }
@@ -23,7 +22,6 @@ export interface Connection {
   readonly authorize: () => Promise<Credentials>;
   /** Opens a request to the server; over HTTP or HTTPS by default. */
   readonly open?: OpenRequest;
-  /** Closes idle connections. */
   close(): void;
 }
 

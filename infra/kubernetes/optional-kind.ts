@@ -19,31 +19,23 @@ interface OptionalKindOptions extends OptionalKindFacts {
   readonly againAfterMs: number;
 }
 
-interface OptionalKind {
-  /** True from the time when it was found missing until it is found. */
-  readonly isMissing: () => boolean;
-  /**
-   * Resolves with the result of `read`, or with undefined if the kind is missing: then without a call for a while.
-   * Rejects with any error of `read` but `NotFound`.
-   */
-  readonly read: <T>(read: () => Promise<T>) => Promise<T | undefined>;
-}
-
 interface Tools {
   readonly clock: Pick<Clock, "monotonic">;
   readonly log: Log;
 }
 
-export function createOptionalKind(
-  { againAfterMs, ...facts }: OptionalKindOptions,
-  { clock, log }: Tools,
-): OptionalKind {
+export function createOptionalKind({ againAfterMs, ...facts }: OptionalKindOptions, { clock, log }: Tools) {
   const note = announceKind(facts, log);
   /** The time when it was found missing; undefined if it is not missing. */
   let missingAt: number | undefined;
   return {
-    isMissing: () => missingAt !== undefined,
-    async read(read) {
+    /** True from the time when it was found missing until it is found. */
+    isMissing: (): boolean => missingAt !== undefined,
+    /**
+     * Resolves with the result of `read`, or with undefined if the kind is missing: then without a call for a while.
+     * Rejects with any error of `read` but `NotFound`.
+     */
+    async read<T>(read: () => Promise<T>): Promise<T | undefined> {
       if (missingAt !== undefined && clock.monotonic() - missingAt < againAfterMs) return undefined;
       try {
         const found = await read();

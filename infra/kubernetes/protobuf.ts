@@ -25,7 +25,6 @@ interface Source {
   readonly texts: (string | undefined)[];
 }
 
-/** The wire types. */
 const NUMBER = 0;
 const WITH_LENGTH = 2;
 
@@ -37,7 +36,6 @@ export const text =
     if (value !== "") into[name] = value;
   };
 
-/** True or false. */
 export const flag =
   (name: string): OnField =>
   (into, source) =>
@@ -56,13 +54,11 @@ export const time =
     into[name] = seconds === undefined ? null : (source.times.get(seconds) ?? nameTime(seconds, source));
   };
 
-/** An object. */
 export const object =
   (name: string, message: Message): OnField =>
   (into, source) =>
     void (into[name] = readMessage(message, source));
 
-/** An element of a list of objects. */
 export const element =
   (name: string, message: Message): OnField =>
   (into, source) => {
@@ -70,7 +66,6 @@ export const element =
     list.push(readMessage(message, source));
   };
 
-/** An entry of a map of texts. */
 export const entry =
   (name: string): OnField =>
   (into, source) => {
@@ -111,7 +106,6 @@ export interface Decoder<T = Fields> {
   readonly end: () => T;
 }
 
-/** A decoder of one response of the kind. */
 export function createDecoder(kind: string, message: Message): Decoder {
   const times: Source["times"] = new Map();
   const texts: Source["texts"] = [];

@@ -9,10 +9,7 @@ export interface Rate {
   readonly burst: number;
 }
 
-export interface RateLimiter {
-  /** Waits for a token of the group, at most `limitMs`; rejects with `Throttled`, at once, when that is too short. */
-  readonly take: (group: string, limitMs: number, signal: AbortSignal) => Promise<void>;
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 interface Bucket {
   tokens: number;
@@ -23,9 +20,7 @@ interface Bucket {
 const MAX_BUCKETS = 100;
 const SHARED = "";
 
-/** A limiter with its own buckets. */
-export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimiter {
-  if (qps <= 0 || burst <= 0) return { take: () => Promise.resolve() };
+export function createRateLimiter({ qps, burst }: Rate, clock: Clock) {
   const buckets = new Map<string, Bucket>();
 
   // Tokens may become negative: the debt is the queue. A wait that exceeds its limit takes no token, as
@@ -44,7 +39,9 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
   };
 
   return {
-    async take(group, limitMs, signal) {
+    /** Waits for a token of the group, at most `limitMs`; rejects with `Throttled`, at once, when that is too short. */
+    async take(group: string, limitMs: number, signal: AbortSignal): Promise<void> {
+      if (qps <= 0 || burst <= 0) return;
       const waitMs = reserve(group, limitMs);
       if (waitMs === undefined)
         throw refusal(group, new Error(`a wait for a token would exceed the deadline of ${Math.round(limitMs)} ms`));

@@ -15,7 +15,6 @@ import type { OnDate } from "../server-clock.ts";
 import type { Span, Tracer } from "../tracing/tracer.ts";
 import { openExchange, type WireRequest } from "./transport.ts";
 
-/** Observes every exchange. */
 export interface ApiObserver {
   /**
    * `status` is the HTTP status, or `error` without a response; `seconds` until the head of the response, without the

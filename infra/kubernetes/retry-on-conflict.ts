@@ -16,7 +16,6 @@ export interface RetryOptions {
   readonly attempts?: number;
   /** True for an error after which another attempt may succeed; by default a `Conflict`. */
   readonly when?: (error: unknown) => boolean;
-  /** From 0 to 1. */
   readonly random?: () => number;
 }
 

@@ -6,7 +6,6 @@ import { startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
 import { type ApiCall, openAnswer, type Wiring } from "./request.ts";
 
-/** The metadata of an object in a watch hint. */
 export interface Hint {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly namespace: string;

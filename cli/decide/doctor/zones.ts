@@ -1,6 +1,6 @@
 /** Checks of `zonewise doctor`: StatefulSets, and the groups that they form. Pure. */
 import { parseGoDuration } from "../../../infra/duration.ts";
-import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
+import { ANNOTATIONS, LABELS, describeTwoMinTimes } from "../../../reconciler/model/annotations.ts";
 import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
 import { leaderAmong } from "../../../reconciler/model/leaders.ts";
 import { listSome } from "../../../infra/cut.ts";
@@ -8,7 +8,6 @@ import { EMPTY_GROUP, hasEmptyGroup, MAX_ZONES } from "../../../reconciler/model
 import { describeOrphaning, describeOrphans } from "../../../reconciler/model/orphans.ts";
 import { isHealthy } from "../../../reconciler/model/readiness.ts";
 import { findClosedWindow, findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
-import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
 import { isSettledByStatus, problemsOf, type Zone } from "../../../reconciler/model/zone.ts";
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { growZone } from "../../../reconciler/remedies/cures.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { podFqdn } from "../../../reconciler/model/fqdn.ts";
 import { byName, byOrdinal, moveToFront } from "../../../reconciler/model/order.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { selectorText } from "../../../reconciler/model/label-selector.ts";
-import { readZone, withPods } from "../../../reconciler/model/zone.ts";
-import { podObject, statefulSetObject } from "../builders.ts";
+import { missingPods } from "../../../reconciler/model/readiness.ts";
+import { nameImages, readZone, withPods } from "../../../reconciler/model/zone.ts";
+import { podObject, podObjects, statefulSetObject, zone as zoneOf } from "../builders.ts";
 
 const named = (...names: readonly string[]) => names.map((name) => ({ name }));
 const names = (items: readonly { readonly name: string }[]) => items.map(({ name }) => name);
@@ -47,17 +47,6 @@ describe("order", () => {
     );
     assert.deepEqual(names(groups.get("") ?? []), ["x"]);
     assert.deepEqual(names(groups.get("ingester") ?? []), ["y", "z"]);
-  });
-
-  it("a pod's DNS name", () => {
-    assert.equal(
-      podFqdn("statefulset-1", { serviceName: "service", namespace: "namespace" }),
-      "statefulset-1.service.namespace.svc.cluster.local.",
-    );
-    assert.equal(
-      podFqdn("sts-0", { serviceName: "example-service", namespace: "ns" }, "cluster.example"),
-      "sts-0.example-service.ns.svc.cluster.example",
-    );
   });
 });
 
@@ -145,4 +134,31 @@ describe("how long a pod took to become ready", () => {
     assert.equal(readPod({ metadata: {}, status: status(true) }).readyAfterMs, 90_000));
   it("is not known of a pod that is not ready", () =>
     assert.equal(readPod({ metadata: {}, status: status(false) }).readyAfterMs, undefined));
+});
+
+it("missing pods are named by the ordinals that the zone wants", () => {
+  const traits = { name: "ingester-zone-b", statusReplicas: 5, pods: { 1: null } };
+  const zone = readZone(statefulSetObject(traits));
+  const pods = podObjects(traits).map(({ metadata }) => ({ name: metadata?.name ?? "" }));
+  assert.deepEqual(missingPods(zone, pods, 9), ["ingester-zone-b-1", "ingester-zone-b-3", "ingester-zone-b-4"]);
+  assert.deepEqual(missingPods(zone, pods, 2), ["ingester-zone-b-1", "ingester-zone-b-3"]);
+  const from = { ...zone, firstOrdinal: 2 };
+  assert.deepEqual(missingPods(from, pods, 9), ["ingester-zone-b-3", "ingester-zone-b-4", "ingester-zone-b-5"]);
+  assert.deepEqual(missingPods({ ...from, replicas: 2, status: { ...zone.status, replicas: 2 } }, pods, 9), [
+    "ingester-zone-b-3",
+  ]);
+});
+
+it("names the images of each whole revision, but of no template that is not observed", () => {
+  const zone = zoneOf();
+  const named = (text: string, change: object = {}): string =>
+    nameImages(text, [{ ...zone, images: ["app:2", "side:1"], ...change }]);
+  const { updateRevision: name } = zone.status;
+  assert.equal(named(`updating a-0 to ${name}, now`), `updating a-0 to app:2, side:1 (${name}), now`);
+  assert.equal(named(`${name}-x`), `${name}-x`);
+  assert.equal(named(`to ${name}`, { observed: false }), `to ${name}`);
+  assert.equal(named(`It is ${name}.`), `It is app:2, side:1 (${name}).`);
+  for (const odd of ["a(b", "(a+)+$", "$&"])
+    assert.equal(named(`to ${odd}`, { status: { ...zone.status, updateRevision: odd } }), `to ${odd}`, "no name");
+  assert.equal(named("to", { status: { ...zone.status, updateRevision: "" } }), "to");
 });

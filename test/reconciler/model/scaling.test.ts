@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readScaling } from "../../../reconciler/model/scaling.ts";
+import { readScaling } from "../../../reconciler/model/annotations.ts";
 
 const FORCE = "grafana.com/rollout-force-replicas";
 

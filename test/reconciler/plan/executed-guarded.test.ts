@@ -4,13 +4,11 @@
  */
 import { isTerminating } from "../../../reconciler/model/health.ts";
 import type { ScaleZone } from "../../../reconciler/model/outcome.ts";
-import assert from "node:assert/strict";
 import { it } from "node:test";
-import fc from "fast-check";
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Reservation, Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
-import { readScaling } from "../../../reconciler/model/scaling.ts";
+import { readScaling } from "../../../reconciler/model/annotations.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
@@ -23,6 +21,8 @@ import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import { worldOf } from "./builders.ts";
 import { moveAll, playPast, syncAll } from "./play.ts";
 import { applyScale, chooseScale, denyShrink, grantPods, momentsOf, syncLagging, syncObserved } from "./shell.ts";
+import assert from "node:assert/strict";
+import fc from "fast-check";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const MODES = { zones: {}, partitions: PARTITIONS, delayed: { ...PARTITIONS, crossZoneEvictionDelay: "10m" } } as const;

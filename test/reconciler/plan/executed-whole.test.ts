@@ -4,8 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import fc from "fast-check";
-import type { Scaling } from "../../../reconciler/model/scaling.ts";
+import type { Scaling } from "../../../reconciler/model/annotations.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { GateRecord } from "../../../reconciler/gates/record.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
@@ -19,6 +18,7 @@ import type { SmallCluster } from "../small-cluster.ts";
 import { NOW, worldOf } from "./builders.ts";
 import { moveAll, playPast, syncAll } from "./play.ts";
 import { applyScale, chooseScale, momentsOf, syncLagging, syncObserved } from "./shell.ts";
+import fc from "fast-check";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;

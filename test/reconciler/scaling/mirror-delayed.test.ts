@@ -40,19 +40,6 @@ const CASES: Readonly<Record<string, Case>> = {
     ...HOLDS_5,
     waits: ["DelayNotReached"],
   },
-  "waits for the last pod": {
-    zones: [delayed(5)],
-    reference: [3, 5],
-    pods: prepared({ 3: 70 }),
-    patches: [],
-    waits: ["DelayNotReached"],
-  },
-  "shrinks by the last pods whose delay is over": {
-    zones: [delayed(5)],
-    reference: [1, 5],
-    pods: prepared({ 4: 70, 3: 75, 2: 30, 1: 75 }),
-    patches: [`${A} 3`, `${STATUS} 3`],
-  },
   "does not shrink if a POST fails, regardless of its body": {
     zones: [delayed(5)],
     reference: [3, 5],
@@ -91,47 +78,11 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: ["statefulsets ingester-zone-b 3", `${STATUS} 3`],
     waits: ["DelayNotReached"],
   },
-  "grows at once, and notifies the existing pods": {
-    zones: [delayed(2)],
-    reference: [5, 2],
-    pods: () => ({}),
-    requests: ["DELETE a-0", "DELETE a-1"],
-    patches: [`${A} 5`, `${STATUS} 5`],
-  },
-  "notifies all pods if nothing is to change": {
-    zones: [delayed(3)],
-    reference: [3, 3],
-    pods: () => ({}),
-    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2"],
-    patches: [],
-  },
   "grows although a preparation is locked": {
     zones: [delayed(2)],
     reference: [5, 2],
     pods: () => ({ status: 409 }),
     patches: [`${A} 5`, `${STATUS} 5`],
-  },
-  "forced to fewer than the reference wants, with the delay": {
-    zones: [delayed(5, force(2))],
-    reference: [10, 5],
-    pods: () => OLD,
-    requests: ["DELETE a-0", "DELETE a-1", "POST a-2", "POST a-3", "POST a-4"],
-    patches: [`${A} 2`, `${STATUS} 2`],
-  },
-  "forced to none, too early": {
-    zones: [delayed(3, force(0))],
-    reference: [5, 3],
-    pods: () => ({ minutesAgo: 30 }),
-    requests: ["POST a-0", "POST a-1", "POST a-2"],
-    patches: [],
-    waits: ["DelayNotReached"],
-  },
-  "forced to the current replicas": {
-    zones: [delayed(3, force(3))],
-    reference: [5, 3],
-    pods: () => ({}),
-    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2"],
-    patches: [],
   },
   "force affects only its own zone, and the others wait for the next pass": {
     zones: [delayed(5, force(0)), delayed(5), delayed(5)],
@@ -139,25 +90,6 @@ const CASES: Readonly<Record<string, Case>> = {
     pods: () => OLD,
     requests: [0, 1, 2, 3, 4].map((i) => `POST a-${i}`),
     patches: [`${A} 0`, `${STATUS} 0`],
-  },
-  "a delay of 0 is no delay": {
-    zones: [delayed(5, { "grafana.com/rollout-delayed-downscale": "0" })],
-    reference: [3, 5],
-    requests: [],
-    patches: [`${A} 3`, `${STATUS} 3`],
-  },
-  "a delay that cannot be read also stops a zone from growing": {
-    zones: [delayed(2, { "grafana.com/rollout-delayed-downscale": "soon" })],
-    reference: [5, 5],
-    requests: [],
-    patches: [`${STATUS} 2`],
-    waits: ["DelayInvalid"],
-  },
-  "a delay that cannot be read has no effect while nothing is to change": {
-    zones: [delayed(3, { "grafana.com/rollout-delayed-downscale": "soon" })],
-    reference: [3, 3],
-    requests: [],
-    patches: [],
   },
 };
 

@@ -4,7 +4,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { deploy } from "../stage.ts";
 import { A, type Case, mirroring, playCases, STATUS } from "./mirror-cases.ts";
-import { mirrorStage, NO_WRITE_BACK, type MirrorStage } from "./mirror-stage.ts";
+import { mirrorStage, type MirrorStage } from "./mirror-stage.ts";
 import { make } from "../../builders.ts";
 
 let on: MirrorStage;
@@ -13,35 +13,12 @@ afterEach(() => on.stage.close());
 
 const CASES: Readonly<Record<string, Case>> = {
   "grows, and writes back": { zones: [mirroring(2)], reference: [5, 2], patches: [`${A} 5`, `${STATUS} 5`] },
-  "grows, and does not write back": {
-    zones: [mirroring(2, NO_WRITE_BACK)],
-    reference: [5, 2],
-    patches: [`${A} 5`],
-  },
-  "shrinks, and writes back": { zones: [mirroring(3)], reference: [2, 3], patches: [`${A} 2`, `${STATUS} 2`] },
-  "shrinks, and does not write back": {
-    zones: [mirroring(3, NO_WRITE_BACK)],
-    reference: [2, 3],
-    patches: [`${A} 2`],
-  },
   "stays, and writes back": { zones: [mirroring(3)], reference: [3, 5], patches: [`${STATUS} 3`] },
-  "stays, and does not write back": { zones: [mirroring(3, NO_WRITE_BACK)], reference: [3, 5], patches: [] },
-  "stays, and has written back": { zones: [mirroring(3)], reference: [3, 3], patches: [] },
   // As the scale is read again, the second and third zone see that the first has written it back.
   "one of four zones changes at a time; one without annotations never": {
     zones: [{ replicas: 1 }, mirroring(5), mirroring(5), mirroring(2)],
     reference: [5, 2],
     patches: [`${STATUS} 5`, "statefulsets ingester-zone-d 5"],
-  },
-  "a write-back annotation that is false or cannot be read writes nothing back": {
-    zones: [
-      { replicas: 1 },
-      mirroring(5, NO_WRITE_BACK),
-      mirroring(5, { ...NO_WRITE_BACK, "grafana.com/rollout-mirror-replicas-from-resource-write-back": "bad value" }),
-      mirroring(2),
-    ],
-    reference: [5, 2],
-    patches: ["statefulsets ingester-zone-d 5", `${STATUS} 5`],
   },
   "the time between zones holds a mirroring zone that sets it": {
     zones: [

@@ -69,6 +69,18 @@ describe("cancelling the preparation of pods that stay", () => {
     assert.equal(sent.length, 5);
   });
 
+  it("waits, before fewer pods are notified, for requests in flight, even for cancelled ones that end late", async () => {
+    const arrived = Promise.withResolvers<{ status: number; body: string }>();
+    const { notifier } = stage(() => arrived.promise);
+    await notifier.cancelPreparation(zone(), pods(3));
+    let over = false;
+    const shrinking = notifier.cancelPreparation(zone(), pods(2)).then(() => (over = true));
+    for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+    assert.equal(over, false, "a DELETE is still on its way");
+    arrived.resolve({ status: 200, body: "" });
+    await shrinking;
+  });
+
   it("ends with the run", async () => {
     const { notifier, over, notes } = stage(never);
     await notifier.cancelPreparation(zone(), pods(3));
