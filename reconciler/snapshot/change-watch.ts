@@ -65,7 +65,7 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
      * Resolves at the first change since the last call, after `ms` milliseconds, or when the signal fires; true if something
      * has changed.
      */
-    async wait(ms: number): Promise<boolean> {
+    wait: async (ms: number): Promise<boolean> => {
       await clock.sleep(ms, changed.signal);
       const isChanged = changed.signal.aborted;
       if (!signal.aborted) changed = new AbortController();

@@ -117,7 +117,7 @@ export function createRecorder({ cluster, clock, log, instance }: RecorderOption
   }
 
   return {
-    emitEvents(drafts: readonly Draft[]): void {
+    emitEvents: (drafts: readonly Draft[]): void => {
       const now = clock.monotonic();
       for (const [name, at] of written) if (now - at >= QUIET_MS) written.delete(name);
       for (const draft of drafts) {
