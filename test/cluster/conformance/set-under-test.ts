@@ -23,7 +23,7 @@ export interface SetUnderTest {
   removePod(name: string): Promise<void>;
   /**
    * Waits until the set is settled with `ready` ready pods and a status of the newest generation, then
-   * records the status and the changes of pods.
+   * records the changes of the status and of pods.
    */
   settled(step: string, ready: number, also?: (status: Status) => boolean): Promise<void>;
   untilGone(name: string, pod: unknown): Promise<void>;
@@ -66,7 +66,7 @@ export async function createSet(stage: Stage, options: SetOptions): Promise<SetU
       );
       stage.record(`${step}: pods`, podHistories(pods.events.slice(recorded), pods.events.slice(0, recorded)));
       recorded = pods.events.length;
-      stage.record(`${step}: status`, dig(sets.events.at(-1)?.object, "status"));
+      stage.recordChanges(`${step}: status`, "status", dig(sets.events.at(-1)?.object, "status"));
     },
     untilGone: async (name, pod) => {
       const uid = dig(pod, "metadata", "uid");

@@ -1,5 +1,6 @@
 /** The environment of a scenario: a namespace, and the record of its responses. */
 import { dig } from "../../emulator/objects.ts";
+import { changesOf, type Fields, fieldsOf } from "../stage/fields.ts";
 import type { Answer, Client, Request, WatchEvent } from "./client.ts";
 import { createNormaliser } from "./normalise.ts";
 
@@ -32,6 +33,8 @@ export interface Stage {
   /** Sends the request without recording it. */
   send(request: Request): Promise<Answer>;
   record(step: string, result: unknown): void;
+  /** Records the fields that are other than in the value that was recorded under this name before; null if gone. */
+  recordChanges(step: string, name: string, value: unknown): void;
   /** From now on, records `placeholder` in place of a generated name. */
   replaceName(name: string, placeholder: string): void;
   watch(path: string, accept?: string): Promise<RecordedWatch>;
@@ -53,6 +56,7 @@ export async function runScenario(client: Client, scenario: Scenario, namespace:
   const names = new Map([[namespace, "<namespace>"]]);
   const normalise = createNormaliser(names);
   const watches = new Set<RecordedWatch>();
+  const recorded = new Map<string, Fields>();
   const stage: Stage = {
     namespace,
     send: (request) => client.call(request),
@@ -71,6 +75,11 @@ export async function runScenario(client: Client, scenario: Scenario, namespace:
       return answer;
     },
     record: (step, result) => void entries.push({ step, result: normalise(result) }),
+    recordChanges: (step, name, value) => {
+      const fields = fieldsOf(normalise(value));
+      entries.push({ step, result: changesOf(recorded.get(name) ?? {}, fields) });
+      recorded.set(name, fields);
+    },
     replaceName: (name, placeholder) => void names.set(name, placeholder),
     watch: async (path, accept) => {
       const watching = await openWatch(client, path, accept);

@@ -65,7 +65,12 @@ export const admission: readonly Scenario[] = [
   }),
   scenario("webhooks review each write", byCase, async (stage, hook) => {
     const sets = at(stage.namespace, "statefulsets");
-    const recordReviews = (): void => stage.record("reviews", hook.takeRequests().map(withoutUser));
+    const recordReviews = (): void => {
+      const reviews = hook.takeRequests();
+      stage.record("reviews", reviews.length);
+      for (const review of reviews)
+        stage.recordChanges("review", `review of ${textOf(dig(review, "kind", "kind"))}`, withoutUser(review));
+    };
     const step = async (name: string, request: Parameters<Stage["call"]>[1]): Promise<void> => {
       await stage.call(name, request);
       recordReviews();
