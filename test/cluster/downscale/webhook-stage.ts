@@ -18,7 +18,6 @@ import { applyRbac, buildKubeconfig } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, renderConfigurations, renderPolicies, SERVICE } from "../stage/manifests.ts";
-import { untilPolicies } from "./policies.ts";
 import { PODS_HERE } from "../stage/pods.ts";
 import { serverVariables, startReconciler, type TestProcess } from "../stage/process.ts";
 import { until } from "../stage/until.ts";
@@ -148,3 +147,26 @@ async function startScriptedPods(): Promise<ScriptedPods> {
   });
   return { server, port: await listen(server), requests, respondAs: (next) => (script = next) };
 }
+
+/**
+ * Resolves once the namespace's no-downscale policy refuses: the API server takes a policy into account a moment after it
+ * has stored it.
+ */
+async function untilPolicies(admin: Admin, namespace: string): Promise<void> {
+  const sets = `/apis/apps/v1/namespaces/${namespace}/replicasets`;
+  const labels = { app: "probe" };
+  const spec = {
+    replicas: 1,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers: [{ name: "c", image: "x" }] } },
+  };
+  await admin.call("POST", sets, { metadata: { name: "probe", labels: { "grafana.com/no-downscale": "true" } }, spec });
+  await until("the policy refuses", () => isRefused(admin, `${sets}/probe`));
+  await remove(admin, `${sets}/probe`);
+}
+
+const isRefused = (admin: Admin, path: string): Promise<boolean> =>
+  admin.call("PATCH", `${path}?dryRun=All`, { spec: { replicas: 0 } }).then(
+    () => false,
+    (error: unknown) => /denied (the )?request/.test(String(error)),
+  );

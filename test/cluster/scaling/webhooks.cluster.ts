@@ -87,6 +87,10 @@ test("a mirrored downscale goes through the delay, the time between zones and th
     NAMES.map((name) => `POST ${name}-2`),
   );
   for (const name of NAMES) assert.ok((await stage.get(name)).metadata?.annotations?.["grafana.com/last-downscale"]);
+  await until("the replicas are written back to the template's status", async () => {
+    const { status } = await admin.call<{ status?: { replicas?: number } }>("GET", template);
+    return status?.replicas === 2;
+  });
   assert.equal(await reconciler.end(), 0);
 });
 
