@@ -1,7 +1,6 @@
 /** The optional policy on deletions of pods: who is refused, and that everything that has to delete pods still does. */
 import assert from "node:assert/strict";
 import { evict } from "../stage/evict.ts";
-import { runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
 import { scenario } from "../stage/stage.ts";
 import { RESTRICTED } from "../stage/zones.ts";
@@ -28,19 +27,8 @@ scenario(
     ): Promise<string> => {
       const as = ["system:masters", ...groups].map((group) => `--as-group=${group}`);
       const target = more.length > 0 ? more : ["zone-a-0"];
-      return (
-        await runKubectl([
-          "-n",
-          namespace,
-          "delete",
-          "pod",
-          ...target,
-          "--wait=false",
-          "--dry-run=server",
-          `--as=${user}`,
-          ...as,
-        ])
-      ).text;
+      const inDryRun = ["--wait=false", "--dry-run=server", `--as=${user}`, ...as];
+      return (await stage.kubectl(["delete", "pod", ...target, ...inDryRun])).text;
     };
     for (const policy of policies) await createManifest(admin, policy);
     try {
@@ -95,7 +83,7 @@ scenario(
         propagationPolicy: "Background",
       });
       await until("its pods are collected", async () => {
-        const { text } = await runKubectl(["-n", namespace, "get", "pods", "-l", "zone=zone-b", "-o", "name"]);
+        const { text } = await stage.kubectl(["get", "pods", "-l", "zone=zone-b", "-o", "name"]);
         return text.trim() === "";
       });
     } finally {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { keepPod } from "../stage/evict.ts";
 import { createBudget, serveWebhooks, type Webhooks } from "../stage/eviction-stage.ts";
-import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
+import type { KubectlResult } from "../stage/kubectl.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
@@ -40,7 +40,7 @@ function guarded(name: string, run: (stage: Guarded) => Promise<void>): void {
     const remove: Guarded["remove"] = async (user, pod, ...more) => {
       const groups = user.startsWith("system:node:") ? ["system:nodes"] : [];
       const as = [`--as=${user}`, ...["system:masters", ...groups].map((group) => `--as-group=${group}`)];
-      return await runKubectl(["-n", namespace, "delete", "pod", pod, "--wait=false", ...more, ...as]);
+      return await stage.kubectl(["delete", "pod", pod, "--wait=false", ...more, ...as]);
     };
     try {
       await createBudget(stage, "cache", { maxUnavailable: 0 });
@@ -93,7 +93,7 @@ guarded(
           const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: pod, namespace } };
           const path = `/api/v1/namespaces/${namespace}/pods/${pod}/eviction`;
           const as = ["--as=jane", "--as-group=system:masters"];
-          return (await runKubectl(["create", "--raw", path, "-f", "-", ...as], eviction)).text;
+          return (await stage.kubectl(["create", "--raw", path, "-f", "-", ...as], eviction)).text;
         };
         assert.match(await evict(`${kept}-1`), /denied the request: 1 pod not ready in zone-/);
         // Within its zone the budget is 1: the pod that goes is the only one that may be evicted again.

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { type Admin, remove } from "../stage/client.ts";
-import { runKubectl } from "../stage/kubectl.ts";
 import { scenario } from "../stage/stage.ts";
 
 const AUTHORIZATION = "/apis/rbac.authorization.k8s.io/v1";
@@ -23,7 +22,7 @@ async function allowHooks(admin: Admin, namespace: string): Promise<() => Promis
 }
 
 scenario("a budget says what it protects, and that it selects nothing", async (stage) => {
-  const { admin, create, namespace, start } = stage;
+  const { admin, create, namespace, start, kubectl } = stage;
   await create(["zone-a", "zone-b"].map((name) => ({ group: "cache", name, replicas: 2 })));
   const webhooks = await serveWebhooks(stage, 1);
   const forbidHooks = await allowHooks(admin, namespace);
@@ -31,24 +30,16 @@ scenario("a budget says what it protects, and that it selects nothing", async (s
     await createBudget(stage, "cache");
     await createBudget(stage, "nobody");
     const reconciler = start();
-    const wait = ["-n", namespace, "wait", "--timeout=180s"];
-    const protecting = await runKubectl([...wait, "--for=condition=Protecting", "zpdb/cache"]);
+    const wait = ["wait", "--timeout=180s"];
+    const protecting = await kubectl([...wait, "--for=condition=Protecting", "zpdb/cache"]);
     assert.equal(protecting.code, 0, protecting.text);
-    const not = await runKubectl([...wait, "--for=condition=Protecting=false", "zpdb/nobody"]);
+    const not = await kubectl([...wait, "--for=condition=Protecting=false", "zpdb/nobody"]);
     assert.equal(not.code, 0, not.text);
-    const { text } = await runKubectl(["-n", namespace, "get", "zpdb", "-o", "wide"]);
+    const { text } = await kubectl(["get", "zpdb", "-o", "wide"]);
     assert.match(text, /^cache .* True +Protecting /m);
     assert.match(text, /^nobody .* False +SelectsNothing /m);
-    const zones = await runKubectl([
-      "-n",
-      namespace,
-      "get",
-      "zpdb",
-      "cache",
-      "-o",
-      "jsonpath={range .status.zones[*]}{.name} {.healthy}/{.expected}{.orphaned};{end}",
-    ]);
-    assert.equal(zones.text, "zone-a 2/2;zone-b 2/2;");
+    const healthy = "jsonpath={range .status.zones[*]}{.name} {.healthy}/{.expected}{.orphaned};{end}";
+    assert.equal((await kubectl(["get", "zpdb", "cache", "-o", healthy])).text, "zone-a 2/2;zone-b 2/2;");
     assert.equal(await reconciler.end(), 0);
   } finally {
     await forbidHooks();

@@ -5,7 +5,7 @@ import { certify } from "../../certify.ts";
 import { remove } from "../stage/client.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";
 import { createZone, untilReady } from "./scale-methods.ts";
-import { openWebhookStage, startReconcilerOf, type WebhookStage } from "./webhook-stage.ts";
+import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
 import { until } from "../stage/until.ts";
 
 /** Makes each downscale to `asked` replicas one to `stored`; its name comes after that of prepare-downscale. */
@@ -56,7 +56,7 @@ for (const [what, asked, stored] of [
     await changeReplicas(t, stage, { asked, stored });
     // The API server takes a new webhook into account a moment after it has stored it.
     await until("the other webhook changes the replicas", async () => {
-      stage.podRequests.length = 0;
+      stage.pods.requests.length = 0;
       const { code, text } = await stage.kubectl(["scale", "statefulset", "zone-a", `--replicas=${asked}`]);
       assert.equal(code, 0, text);
       const isChanged = (await stage.get("zone-a")).spec?.replicas === stored;
@@ -66,14 +66,14 @@ for (const [what, asked, stored] of [
       }
       return isChanged;
     });
-    assert.deepEqual(new Set(stage.podRequests), new Set(["POST zone-a-2", "POST zone-a-1"]));
-    stage.podRequests.length = 0;
-    await startReconcilerOf(t, stage);
+    assert.deepEqual(new Set(stage.pods.requests), new Set(["POST zone-a-2", "POST zone-a-1"]));
+    stage.pods.requests.length = 0;
+    stage.reconcile();
     await until("the time of the downscale is written", async () => {
       const { metadata } = await stage.get("zone-a");
       return metadata?.annotations?.["grafana.com/last-downscale"] !== undefined;
     });
     const told = stored > asked ? ["DELETE zone-a-1"] : [];
-    await until("the pod that stays is told so", async () => stage.podRequests.length >= told.length);
-    assert.deepEqual(stage.podRequests, told);
+    await until("the pod that stays is told so", async () => stage.pods.requests.length >= told.length);
+    assert.deepEqual(stage.pods.requests, told);
   });

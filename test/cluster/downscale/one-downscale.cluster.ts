@@ -9,10 +9,9 @@ import { certify } from "../../certify.ts";
 import { type Admin, remove } from "../stage/client.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { follow, type Followed } from "../stage/follow.ts";
-import { recordTimeline, type Timeline } from "../stage/timeline.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
-import { openWebhookStage, startReconcilerOf, type WebhookStage } from "./webhook-stage.ts";
+import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
@@ -60,12 +59,14 @@ async function delayReconciler(
 
 test("never two zones shrink: the reconciler's zones with and without the label, and one that a user shrinks at each moment in between", async (t) => {
   const stage = await openWebhookStage(t);
-  const { admin, namespace } = stage;
-  const { timeline, downscales } = await recordForTest(t, stage);
+  const { admin, namespace, timeline } = stage;
+  const over = new AbortController();
+  t.after(() => over.abort());
+  const downscales = await recordDownscales(admin, namespace, over.signal);
   const template = await createReplicaTemplate(admin, namespace, "t");
   const mirror = mirrorOf("t");
   const prepared = {
-    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-port": String(stage.pods.port),
     "grafana.com/prepare-downscale-http-path": "prepare-downscale",
   };
   const labels = { "grafana.com/prepare-downscale": "true" };
@@ -101,7 +102,7 @@ test("never two zones shrink: the reconciler's zones with and without the label,
       if (refusal === "" || REFUSALS.some((one) => one.test(refusal))) return;
     }
   });
-  const reconciler = await startReconcilerOf(t, stage);
+  const reconciler = stage.reconcile();
   await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
   const areRefused = (): boolean => REFUSALS.every((refusal) => refusals.some((text) => refusal.test(text)));
   await timeline.until("both are refused", () => areRefused() || downscales.overlaps().length > 0);
@@ -113,7 +114,7 @@ test("never two zones shrink: the reconciler's zones with and without the label,
   assert.deepEqual(downscales.order().toSorted(), NAMES);
 
   // While a webhook judges the user's downscale, the reconciler wants to shrink its zones.
-  stage.podResponse = async (_method, pod) => {
+  stage.pods.respond = async (_method, pod) => {
     if (!pod.startsWith("zone-c")) return 200;
     await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 1 } });
     await reconciler.untilOutput(/zone-a waits to shrink: the downscale of zone-c from \d to 1 replicas, admitted at/);
@@ -121,7 +122,7 @@ test("never two zones shrink: the reconciler's zones with and without the label,
   };
   wanted = 1;
   const answer = await scaleC(wanted);
-  stage.podResponse = () => 200;
+  stage.pods.respond = () => 200;
   // On a machine that stood still for longer than the webhook's deadline, the reconciler's zones may shrink first.
   const isFirst = answer === "";
   if (!isFirst) assert.match(answer, /context deadline exceeded|Client\.Timeout|failed to prepare/);
@@ -149,20 +150,6 @@ interface Downscales {
   readonly order: () => readonly string[];
   /** Each moment at which two zones or more had pods beyond their replicas. */
   readonly overlaps: () => readonly string[];
-}
-
-/** Records a namespace until the test ends. */
-async function recordForTest(
-  t: TestContext,
-  { admin, namespace }: { readonly admin: Admin; readonly namespace: string },
-): Promise<{ readonly timeline: Timeline; readonly downscales: Downscales }> {
-  const over = new AbortController();
-  const timeline = await recordTimeline(admin, namespace);
-  t.after(() => {
-    timeline.stop();
-    over.abort();
-  });
-  return { timeline, downscales: await recordDownscales(admin, namespace, over.signal) };
 }
 
 /** Follows the namespace until `signal` fires; resolves once it has listed all objects. */

@@ -45,14 +45,14 @@ for (const [mode, env] of MODES) {
     await createZone(stage, "zone-a", { "grafana.com/prepare-downscale": "true" });
     for (const [method, scale] of Object.entries(SCALE_METHODS)) {
       const isDry = method.startsWith("dry");
-      stage.podRequests.length = 0;
+      stage.pods.requests.length = 0;
       // Times are stored in whole seconds.
       const from = Date.now() - 1000;
       const down = await scale(stage, "zone-a", 1);
       assert.equal(down.code, 0, `${method}: ${down.text}`);
       // After a conflict with another write the API server calls the webhook again, which prepares the pods
       // again (§4.3).
-      assert.deepEqual(new Set(stage.podRequests), new Set(isDry ? [] : ["POST zone-a-2", "POST zone-a-1"]), method);
+      assert.deepEqual(new Set(stage.pods.requests), new Set(isDry ? [] : ["POST zone-a-2", "POST zone-a-1"]), method);
       if (!isDry) {
         assert.equal((await stage.get("zone-a")).spec?.replicas, 1, method);
         assert.ok(Date.parse((await lastDownscale(stage, "zone-a")) ?? "") >= from, method);
@@ -60,8 +60,8 @@ for (const [mode, env] of MODES) {
       const up = await scale(stage, "zone-a", 3);
       assert.equal(up.code, 0, `${method}: ${up.text}`);
     }
-    stage.podRequests.length = 0;
-    stage.podResponse = (method, pod) => (method === "POST" && pod === "zone-a-1" ? 500 : 200);
+    stage.pods.requests.length = 0;
+    stage.pods.respond = (method, pod) => (method === "POST" && pod === "zone-a-1" ? 500 : 200);
     const refused = await stage.kubectl(["scale", "statefulset", "zone-a", "--replicas=1"]);
     assert.match(
       refused.text,
@@ -69,7 +69,7 @@ for (const [mode, env] of MODES) {
     );
     // The API server retries a denied request if its cached object was outdated.
     assert.deepEqual(
-      new Set(stage.podRequests.filter((call) => call.startsWith("DELETE"))),
+      new Set(stage.pods.requests.filter((call) => call.startsWith("DELETE"))),
       new Set(["DELETE zone-a-1", "DELETE zone-a-2"]),
     );
     const moved = await stage.kubectl([
@@ -99,7 +99,7 @@ for (const [mode, env] of MODES) {
     );
     assert.deepEqual(both.map(({ code }) => code === 0).toSorted(), [false, true], both.map(({ text }) => text).join());
     const [winner, loser] = both[0]?.code === 0 ? ["zone-a", "zone-b"] : ["zone-b", "zone-a"];
-    assert.deepEqual(new Set(stage.podRequests), new Set([`POST ${winner}-2`]));
+    assert.deepEqual(new Set(stage.pods.requests), new Set([`POST ${winner}-2`]));
     const later = await stage.kubectl(["scale", "statefulset", loser, "--replicas=2"]);
     assert.match(
       later.text,

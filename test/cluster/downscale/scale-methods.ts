@@ -15,7 +15,7 @@ export async function createZone(
   const zone = buildZone({ group, name });
   const prepared = {
     "grafana.com/prepare-downscale-http-path": "prepare-downscale",
-    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-port": String(stage.pods.port),
   };
   const metadata = { ...zone.metadata, labels: { ...zone.metadata?.labels, ...labels }, annotations: prepared };
   const { code, text } = await stage.kubectl(["apply", "-f", "-"], { ...zone, metadata });

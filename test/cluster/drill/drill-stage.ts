@@ -2,17 +2,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import type { Report } from "../../drill/report.ts";
-import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
+import { createAccount, type Rule } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import type { Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
-const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 
 interface Ended {
   readonly code: number | null;
@@ -28,12 +26,6 @@ export interface Running {
 
 export type Start = (...args: readonly string[]) => Running;
 
-interface Rule {
-  readonly verbs: readonly string[];
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-}
-
 function readDrillRules(): readonly Rule[] {
   const page = readFileSync(join(ROOT, "docs/operate/drill.md"), "utf8");
   const [, text = ""] = /^```yaml\n([^]*?)^```$/m.exec(page) ?? [];
@@ -42,19 +34,7 @@ function readDrillRules(): readonly Rule[] {
 
 /** A user with that role in the namespace. */
 export async function becomeUser(stage: Stage): Promise<Start> {
-  const { admin, call, namespace, folder } = stage;
-  const account = "drill";
-  const [rules, metadata] = [readDrillRules(), { name: account }];
-  await call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata });
-  await call("POST", `${RBAC}/namespaces/${namespace}/roles`, { metadata, rules });
-  await call("POST", `${RBAC}/namespaces/${namespace}/rolebindings`, {
-    metadata,
-    subjects: [{ kind: "ServiceAccount", name: account, namespace }],
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: account },
-  });
-  for (const rule of rules) await untilAllowed(admin, { namespace, account }, rule);
-  const kubeconfig = join(folder, account);
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
+  const kubeconfig = await createAccount(stage, "drill", readDrillRules());
   return (...args) => {
     const child = spawn(process.execPath, ["test/drill/main.ts", "--kubeconfig", kubeconfig, ...args], {
       cwd: ROOT,

@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
-import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
+import { untilAllowed, writeKubeconfig } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 import { type TestProcess, startEntry } from "../stage/process.ts";
@@ -57,9 +57,7 @@ export async function openCertificateStage(): Promise<CertificateStage> {
   const certificate = { verbs: ["update"], apiGroups: [""], resources: ["secrets"], resourceNames: [SECRET] };
   for (const account of Object.values(ACCOUNTS)) {
     await untilAllowed(admin, { namespace, account }, certificate);
-    await writeFile(join(folder, account), JSON.stringify(await buildKubeconfig(admin, namespace, account)), {
-      mode: 0o600,
-    });
+    await writeKubeconfig({ admin, namespace, folder }, account);
   }
 
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;

@@ -3,9 +3,7 @@
  * test/cluster/rollout/charts.cluster.ts has the reconciler work under it.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { buildKubeconfig } from "../stage/access.ts";
+import { writeKubeconfig } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
 import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
 import { scenario } from "../stage/stage.ts";
@@ -63,15 +61,13 @@ const CASES: readonly (readonly [string, "set" | "pod", object, boolean])[] = [
 ];
 
 scenario("under its policy, the reconciler's token changes replicas and times, and nothing else", async (stage) => {
-  const { namespace, admin, folder } = stage;
+  const { namespace, admin } = stage;
   const policies = await renderPolicies(namespace, { folder: "infra/manifests/reconciler-policy" });
   for (const policy of policies) await createManifest(admin, policy);
   await stage.create([
     { group: "cache", name: "zone-a", replicas: 1, strategy: { type: "RollingUpdate" }, annotations: { mine: "1" } },
   ]);
-  const kubeconfig = join(folder, "token");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
-  const reconciler = await connectAdmin(kubeconfig);
+  const reconciler = await connectAdmin(await writeKubeconfig(stage));
   const paths = {
     set: `/apis/apps/v1/namespaces/${namespace}/statefulsets/zone-a?dryRun=All`,
     pod: `/api/v1/namespaces/${namespace}/pods/zone-a-0?dryRun=All`,

@@ -8,7 +8,7 @@ import { createServer, connect, type Server } from "node:net";
 import { join } from "node:path";
 import type { PodObject, Secret } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
-import { buildKubeconfig } from "../stage/access.ts";
+import { writeKubeconfig } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import { follow, type Followed } from "../stage/follow.ts";
 import { startEntry } from "../stage/process.ts";
@@ -176,15 +176,10 @@ async function runJob(
   return { end: running.end, output: running.output };
 }
 
-async function buildEnvironment(
-  { admin, namespace, folder, env }: Place,
-  pod: PodObject,
-  account: string,
-): Promise<Record<string, string>> {
-  const kubeconfig = join(folder, account);
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
-  const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  return { PATH: process.env["PATH"] ?? "", ...variablesOf(pod), ...own, ...env };
+async function buildEnvironment(place: Place, pod: PodObject, account: string): Promise<Record<string, string>> {
+  const kubeconfig = await writeKubeconfig(place, account);
+  const own = { KUBERNETES_NAMESPACE: place.namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
+  return { PATH: process.env["PATH"] ?? "", ...variablesOf(pod), ...own, ...place.env };
 }
 
 /** What the pod's container is told by values. */

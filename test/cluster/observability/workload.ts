@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
-import { buildKubeconfig } from "../stage/access.ts";
+import { writeKubeconfig } from "../stage/access.ts";
 import { startEntry, type TestProcess } from "../stage/process.ts";
 import type { Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
@@ -21,10 +21,7 @@ export async function startFunctions(
   { admin, namespace, folder }: Stage,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Functions> {
-  const kubeconfig = join(folder, "functions");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
-    mode: 0o600,
-  });
+  const kubeconfig = await writeKubeconfig({ admin, namespace, folder }, "zonewise-functions");
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
   const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };

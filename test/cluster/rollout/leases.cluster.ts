@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { systemClock } from "../../../infra/clock.ts";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { acquireLease } from "../../../infra/kubernetes/lease.ts";
-import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { applyRbac, writeKubeconfig } from "../stage/access.ts";
 import { connectAdmin, remove } from "../stage/client.ts";
 import { until } from "../stage/until.ts";
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
@@ -51,8 +51,7 @@ test("the reconciler of all namespaces cannot write other components' Leases, al
   });
   await applyRbac(admin, namespace);
   for (const manifest of rbac) await createManifest(admin, manifest);
-  const kubeconfig = join(folder, "kubeconfig");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const kubeconfig = await writeKubeconfig({ admin, namespace, folder });
   const reconciler = await connectAdmin(kubeconfig);
   t.after(() => reconciler.close());
   const path = (inNamespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${inNamespace}/leases`;

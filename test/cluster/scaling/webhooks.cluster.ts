@@ -7,8 +7,7 @@ import { test } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { startPodServer } from "../stage/pods.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
-import { recordTimeline } from "../stage/timeline.ts";
-import { openWebhookStage, startReconcilerOf } from "../downscale/webhook-stage.ts";
+import { openWebhookStage } from "../downscale/webhook-stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
@@ -27,19 +26,15 @@ const writtenAt = ({ metadata }: StatefulSet): number =>
 
 test("a mirrored downscale goes through the delay, the time between zones and the prepare-downscale webhook, zone after zone", async (t) => {
   const stage = await openWebhookStage(t);
-  const { admin, namespace } = stage;
+  const { admin, namespace, timeline } = stage;
   const pods = await startPodServer();
-  const timeline = await recordTimeline(admin, namespace);
-  t.after(() => {
-    pods.close();
-    timeline.stop();
-  });
+  t.after(pods.close);
   const template = await createReplicaTemplate(admin, namespace, "t");
   const annotations = {
     ...mirrorOf("t"),
     "grafana.com/rollout-delayed-downscale": "2s",
     "grafana.com/rollout-prepare-delayed-downscale-url": `http://pod:${pods.port}/prepare-delayed-downscale`,
-    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-port": String(stage.pods.port),
     "grafana.com/prepare-downscale-http-path": "prepare-downscale",
   };
   const labels = {
@@ -60,7 +55,7 @@ test("a mirrored downscale goes through the delay, the time between zones and th
     });
   await timeline.until("all ready", ready(3));
 
-  const reconciler = await startReconcilerOf(t, stage);
+  const reconciler = stage.reconcile();
 
   const shrunkAt = new Map<string, number>();
   await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
@@ -83,7 +78,7 @@ test("a mirrored downscale goes through the delay, the time between zones and th
   );
   assert.deepEqual(
     // A write that met a conflict is taken back, and tried again.
-    [...new Set(stage.podRequests.filter((call) => call.startsWith("POST")))].toSorted(),
+    [...new Set(stage.pods.requests.filter((call) => call.startsWith("POST")))].toSorted(),
     NAMES.map((name) => `POST ${name}-2`),
   );
   for (const name of NAMES) assert.ok((await stage.get(name)).metadata?.annotations?.["grafana.com/last-downscale"]);
@@ -96,12 +91,10 @@ test("a mirrored downscale goes through the delay, the time between zones and th
 
 test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min-time then holds the other zone, and the annotation follows", async (t) => {
   const stage = await openWebhookStage(t);
-  const { admin, namespace } = stage;
-  const timeline = await recordTimeline(admin, namespace);
-  t.after(() => timeline.stop());
+  const { admin, namespace, timeline } = stage;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
   const annotations = {
-    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-port": String(stage.pods.port),
     "grafana.com/prepare-downscale-http-path": "prepare-downscale",
   };
   const labels = { "grafana.com/prepare-downscale": "true", "grafana.com/min-time-between-zones-downscale": "12h" };
@@ -128,11 +121,11 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
   };
   const held = /zone-a was downscaled at .* and is labelled to wait 12h0m0s/;
   await put("zone-a", 2);
-  assert.deepEqual(stage.podRequests, ["POST zone-a-2"]);
+  assert.deepEqual(stage.pods.requests, ["POST zone-a-2"]);
   await timeline.until("zone-a has 2 pods", () => isReady("zone-a", 2));
   await assert.rejects(put("zone-b", 2), held);
 
-  const reconciler = await startReconcilerOf(t, stage);
+  const reconciler = stage.reconcile();
   const last = (name: string): string | undefined =>
     timeline.statefulSets.get(name)?.metadata?.annotations?.["grafana.com/last-downscale"];
   await timeline.until("the annotation follows", () => last("zone-a") !== undefined);
@@ -150,15 +143,15 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
 
   // A downscale that is admitted, but conflicts with a change during the preparation of its pod, never
   // happens.
-  stage.podRequests.length = 0;
-  stage.podResponse = async (method) => {
+  stage.pods.requests.length = 0;
+  stage.pods.respond = async (method) => {
     if (method === "POST") await admin.call("PATCH", `${sets}/zone-a`, { spec: { minReadySeconds: 1 } });
     return 200;
   };
   await assert.rejects(put("zone-a", 1), /409/);
-  assert.equal(stage.podRequests[0], "POST zone-a-1");
-  await until("the preparation is cancelled", () => stage.podRequests.includes("DELETE zone-a-1"));
+  assert.equal(stage.pods.requests[0], "POST zone-a-1");
+  await until("the preparation is cancelled", () => stage.pods.requests.includes("DELETE zone-a-1"));
   // A DELETE whose answer was late is sent again.
-  assert.deepEqual([...new Set(stage.podRequests)], ["POST zone-a-1", "DELETE zone-a-1"], reconciler.output());
+  assert.deepEqual([...new Set(stage.pods.requests)], ["POST zone-a-1", "DELETE zone-a-1"], reconciler.output());
   assert.equal(await reconciler.end(), 0);
 });

@@ -1,5 +1,6 @@
 /** Gives the processes under test exactly the rights of the project's manifests. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { Admin } from "./client.ts";
 import { until } from "./until.ts";
@@ -7,7 +8,7 @@ import { until } from "./until.ts";
 /** The process to authorize; each has a folder of manifests with a ServiceAccount and RBAC rules. */
 export type Role = "reconciler" | "functions" | "status-page" | "prometheus-secrets";
 
-interface Rule {
+export interface Rule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -66,6 +67,35 @@ export async function untilAllowed(
     );
     return review.status.allowed;
   });
+}
+
+interface Place {
+  readonly admin: Admin;
+  readonly namespace: string;
+  readonly folder: string;
+}
+
+/** Creates a ServiceAccount with these rights in the namespace; resolves with the path of its kubeconfig. */
+export async function createAccount(place: Place, account: string, rules: readonly Rule[]): Promise<string> {
+  const { admin, namespace } = place;
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+  const metadata = { name: account };
+  await admin.call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata });
+  await admin.call("POST", `${rbac}/roles`, { metadata, rules });
+  await admin.call("POST", `${rbac}/rolebindings`, {
+    metadata,
+    subjects: [{ kind: "ServiceAccount", name: account, namespace }],
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: account },
+  });
+  for (const rule of rules) await untilAllowed(admin, { namespace, account }, rule);
+  return await writeKubeconfig(place, account);
+}
+
+/** Resolves with the path of a kubeconfig of the ServiceAccount. */
+export async function writeKubeconfig({ admin, namespace, folder }: Place, account?: string): Promise<string> {
+  const path = join(folder, account ?? "kubeconfig");
+  await writeFile(path, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
+  return path;
 }
 
 /** Returns a kubeconfig with a token of the ServiceAccount, valid for an hour. */

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { certify } from "../../certify.ts";
-import { applyRbac, buildKubeconfig } from "./access.ts";
+import { applyRbac, writeKubeconfig } from "./access.ts";
 import { startBalancer, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";
 import { define } from "./definitions.ts";
@@ -15,7 +15,7 @@ import {
   deleteManifest,
   type Manifest,
   renderConfigurations,
-  type Rendering,
+  type Registration as Rendered,
   SERVICE,
 } from "./manifests.ts";
 import { type TestProcess, startEntry } from "./process.ts";
@@ -42,8 +42,8 @@ interface Options {
   readonly registration?: Registration;
   /** The webhooks to register, by the names of their configurations. */
   readonly hooks?: readonly string[];
-  /** Webhooks of an optional folder, which are registered besides. */
-  readonly optional?: { readonly hooks: readonly string[]; readonly rendering: Rendering };
+  /** Webhooks that are registered besides: of an optional folder, or for more resources. */
+  readonly optional?: Pick<Rendered, "rendering" | "more"> & { readonly hooks: readonly string[] };
   /** For the processes. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -63,14 +63,10 @@ export async function serveWebhooks(
     writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem, { mode: 0o600 }),
   ]);
   await applyRbac(admin, namespace, "functions");
-  const kubeconfig = join(folder, "functions");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
-    mode: 0o600,
-  });
   const own = {
     PATH: process.env["PATH"] ?? "",
     KUBERNETES_NAMESPACE: namespace,
-    KUBECONFIG: kubeconfig,
+    KUBECONFIG: await writeKubeconfig(stage, "zonewise-functions"),
     SERVER_ADDRESS: "127.0.0.1",
   };
   const startOne = (): TestProcess =>
@@ -135,9 +131,7 @@ async function register(
   const ours = await renderConfigurations(namespace, hooks, server);
   const originals = ours.map(asOriginal);
   const configurations = { ours, "original's": originals, both: [...ours, ...originals] }[registration];
-  const more = optional
-    ? await renderConfigurations(namespace, optional.hooks, { ...server, rendering: optional.rendering })
-    : [];
+  const more = optional ? await renderConfigurations(namespace, optional.hooks, { ...server, ...optional }) : [];
   for (const configuration of [...configurations, ...more]) await createManifest(admin, configuration);
   return [...configurations, ...more];
 }

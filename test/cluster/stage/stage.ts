@@ -3,13 +3,14 @@
  * reconcilers under test.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Event } from "../../../infra/kubernetes/resources.ts";
-import { applyRbac, buildKubeconfig } from "./access.ts";
+import { applyRbac, writeKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin, remove } from "./client.ts";
+import { type KubectlResult, runKubectl } from "./kubectl.ts";
 import { type TestProcess, startReconciler } from "./process.ts";
 import { describe, recordTimeline, type Timeline, type Written } from "./timeline.ts";
 import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
@@ -22,6 +23,8 @@ export interface Stage {
   readonly folder: string;
   /** A call as the administrator. */
   readonly call: Admin["call"];
+  /** kubectl in the namespace; `input` goes to its stdin. */
+  readonly kubectl: (args: readonly string[], input?: object) => Promise<KubectlResult>;
   /** Prints a diagnostic of the test. */
   readonly diagnostic: (text: string) => void;
   readonly timeline: Timeline;
@@ -68,11 +71,10 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
-  const kubeconfig = join(folder, "kubeconfig");
   const reconcilers: TestProcess[] = [];
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace);
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const kubeconfig = await writeKubeconfig({ admin, namespace, folder });
   const timeline = await recordTimeline(admin, namespace);
   return {
     ...buildActions(admin, namespace, timeline),
@@ -81,6 +83,7 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
     diagnostic,
     timeline,
     reconcilers,
+    kubectl: (args, input) => runKubectl(["-n", namespace, ...args], input),
     start(env = {}) {
       const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, RECONCILE_TIME_BUDGET: "10m" };
       const reconciler = startReconciler({ PATH: process.env["PATH"] ?? "", ...own, ...env });
@@ -98,7 +101,7 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
 }
 
 /** What tests do to the zones of a namespace. */
-export type Actions = Omit<Stage, "admin" | "folder" | "timeline" | "start" | "diagnostic">;
+export type Actions = Omit<Stage, "admin" | "folder" | "timeline" | "start" | "diagnostic" | "kubectl">;
 
 export function buildActions(admin: Admin, namespace: string, timeline: Timeline): Actions {
   const core = `/api/v1/namespaces/${namespace}`;

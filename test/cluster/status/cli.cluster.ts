@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { before } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { bundle } from "../../../infra/build.ts";
-import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
+import { createAccount, type Rule } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
@@ -31,31 +31,19 @@ type Run = (...args: readonly string[]) => Promise<Ended>;
 
 interface Role {
   readonly metadata: { readonly name: string };
-  readonly rules: readonly Parameters<typeof untilAllowed>[2][];
+  readonly rules: readonly Rule[];
 }
 
 /** A ServiceAccount with the rules of the role in the namespace, as a RoleBinding of the ClusterRole gives them. */
-async function actAs({ admin, call, namespace, folder }: Stage, role: string): Promise<Run> {
+async function actAs(stage: Stage, role: string): Promise<Run> {
   const manifests = parseAllDocuments(readFileSync(join(ROOT, "infra/manifests/cli/rbac.yaml"), "utf8"));
   const { rules } =
     manifests.map((one) => one.toJS() as Role).find(({ metadata }) => metadata.name === role) ?? assert.fail(role);
-  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
-  const metadata = { name: role };
-  await call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata });
-  await call("POST", `${rbac}/roles`, { metadata, rules });
-  const subjects = [{ kind: "ServiceAccount", name: role, namespace }];
-  await call("POST", `${rbac}/rolebindings`, {
-    metadata,
-    subjects,
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role },
-  });
-  for (const rule of rules) await untilAllowed(admin, { namespace, account: role }, rule);
-  const kubeconfig = join(folder, `${role}.kubeconfig`);
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, role)), { mode: 0o600 });
-  const main = join(folder, "dist/cli/main.js");
+  const kubeconfig = await createAccount(stage, role, rules);
+  const main = join(stage.folder, "dist/cli/main.js");
   return (...args) =>
     new Promise((resolve) => {
-      const child = spawn(process.execPath, [main, ...args, "-n", namespace, "--kubeconfig", kubeconfig]);
+      const child = spawn(process.execPath, [main, ...args, "-n", stage.namespace, "--kubeconfig", kubeconfig]);
       let text = "";
       child.stdout.on("data", (chunk) => (text += chunk));
       child.stderr.on("data", (chunk) => (text += chunk));

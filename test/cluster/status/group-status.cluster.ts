@@ -1,12 +1,9 @@
 /** What kubectl and the status page show a person or a pipeline of a group, on the real control plane. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { before } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { applyRbac, writeKubeconfig } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
-import { runKubectl } from "../stage/kubectl.ts";
 import { startEntry } from "../stage/process.ts";
 import { define } from "../stage/definitions.ts";
 import { readRow, waitFor } from "../stage/rollout-groups.ts";
@@ -23,18 +20,9 @@ before(async () => {
 });
 
 /** What a pipeline does after its apply. */
-async function ask({ namespace }: Stage, checkpoint: string): Promise<void> {
+async function ask({ kubectl }: Stage, checkpoint: string): Promise<void> {
   const patch = JSON.stringify({ spec: { checkpoint } });
-  const { code, text } = await runKubectl([
-    "-n",
-    namespace,
-    "patch",
-    "rolloutgroup",
-    "cache",
-    "--type=merge",
-    "-p",
-    patch,
-  ]);
+  const { code, text } = await kubectl(["patch", "rolloutgroup", "cache", "--type=merge", "-p", patch]);
   assert.equal(code, 0, text);
 }
 
@@ -78,12 +66,10 @@ scenario("kubectl wait does not see that a group is ready while no reconciler ru
  * The status page under its own account. `read` resolves once it says all of this; `refusals` tells what the account
  * may not do.
  */
-async function startPage({ admin, namespace, folder }: Stage) {
+async function startPage(stage: Stage) {
+  const { admin, namespace, kubectl } = stage;
   await applyRbac(admin, namespace, "status-page");
-  const kubeconfig = join(folder, "status-page");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-status")), {
-    mode: 0o600,
-  });
+  const kubeconfig = await writeKubeconfig(stage, "zonewise-status");
   const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
   const page = startEntry("functions/status/main.ts", {
     PATH: process.env["PATH"] ?? "",
@@ -115,9 +101,7 @@ async function startPage({ admin, namespace, folder }: Stage) {
         ["annotate", "rolloutgroup", "cache", "a=b"],
         ["get", "secrets"],
       ];
-      const answers = await Promise.all(
-        writes.map((write) => runKubectl(["--kubeconfig", kubeconfig, "-n", namespace, ...write])),
-      );
+      const answers = await Promise.all(writes.map((write) => kubectl(["--kubeconfig", kubeconfig, ...write])));
       return answers.map(({ code, text }) => `${code} ${/Forbidden/.exec(text)?.[0] ?? text}`);
     },
   };
@@ -156,7 +140,7 @@ scenario(
     });
 
     const deadline = ["patch", "rg", "cache", "--type=merge", "-p", '{"spec":{"progressDeadlineSeconds":3}}'];
-    const patched = await runKubectl(["-n", stage.namespace, ...deadline]);
+    const patched = await stage.kubectl(deadline);
     assert.equal(patched.code, 0, patched.text);
     await stage.setImage("app:2", ZONES, { "sim/crash": "true" });
     assert.equal((await waitFor(stage.namespace, "Stalled")).code, 0);
