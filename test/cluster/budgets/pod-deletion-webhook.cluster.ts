@@ -42,29 +42,23 @@ function guarded(name: string, run: (stage: Guarded) => Promise<void>): void {
       const as = [`--as=${user}`, ...["system:masters", ...groups].map((group) => `--as-group=${group}`)];
       return await stage.kubectl(["delete", "pod", pod, "--wait=false", ...more, ...as]);
     };
-    try {
-      await createBudget(stage, "cache", { maxUnavailable: 0 });
-      await until("deletions are asked about", async () =>
-        REFUSED.test((await remove("jane", "zone-a-0", DRY_RUN)).text),
-      );
-      await call("PATCH", budget, { spec: { maxUnavailable: 1 } });
-      await until("one may go", async () => (await remove("jane", "zone-a-0", DRY_RUN)).code === 0);
-      await run({
-        ...stage,
-        webhooks,
-        remove,
-        asked: () =>
-          webhooks.processes.flatMap((one) => one.output().match(/"request.operation":"DELETE"/g) ?? []).length,
-        reserved: async () => {
-          const { status } = await call<{ status?: { disruptedPods?: object } }>("GET", budget);
-          return Object.keys(status?.disruptedPods ?? {});
-        },
-      });
-    } catch (error) {
-      throw new Error(webhooks.processes.map((one) => one.output()).join("\n"), { cause: error });
-    } finally {
-      await webhooks.close();
-    }
+    await createBudget(stage, "cache", { maxUnavailable: 0 });
+    await until("deletions are asked about", async () =>
+      REFUSED.test((await remove("jane", "zone-a-0", DRY_RUN)).text),
+    );
+    await call("PATCH", budget, { spec: { maxUnavailable: 1 } });
+    await until("one may go", async () => (await remove("jane", "zone-a-0", DRY_RUN)).code === 0);
+    await run({
+      ...stage,
+      webhooks,
+      remove,
+      asked: () =>
+        webhooks.processes.flatMap((one) => one.output().match(/"request.operation":"DELETE"/g) ?? []).length,
+      reserved: async () => {
+        const { status } = await call<{ status?: { disruptedPods?: object } }>("GET", budget);
+        return Object.keys(status?.disruptedPods ?? {});
+      },
+    });
   });
 }
 

@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { type Admin, remove } from "../stage/client.ts";
 import { serveWebhooks } from "../stage/eviction-stage.ts";
-import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
+import { enforcePolicies } from "../stage/manifests.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
 import type { TestProcess } from "../stage/process.ts";
 import { openStage, type OpenStage } from "../stage/stage.ts";
@@ -18,15 +18,17 @@ export interface WebhookStage extends OpenStage {
   readonly reconcile: () => TestProcess;
 }
 
-/** Closes with the test; removes the webhook configurations first, as they fail closed. */
+/** Closes with the test. */
 export async function openWebhookStage(
   t: TestContext,
   env: Readonly<Record<string, string>> = {},
   { noDownscale = "policy" }: { readonly noDownscale?: "webhook" | "policy" | "both" } = {},
 ): Promise<WebhookStage> {
   const stage = await openStage((text) => t.diagnostic(text));
+  t.after(() => stage.close());
   const { admin, namespace } = stage;
   const pods = await startPodServer();
+  stage.defer(pods.close);
   // Who comes from the original may have registered whole objects, too.
   const more = noDownscale === "policy" ? [] : ["statefulsets", "deployments", "replicasets"];
   const webhooks = await serveWebhooks(stage, 1, {
@@ -34,15 +36,10 @@ export async function openWebhookStage(
     optional: { hooks: ["no-downscale"], more },
     env: { ...pods.env, ...env },
   });
-  const policies = noDownscale === "webhook" ? [] : await renderPolicies(namespace);
-  t.after(async () => {
-    for (const policy of policies) await deleteManifest(admin, policy);
-    await webhooks.close();
-    pods.close();
-    await stage.close();
-  });
-  for (const policy of policies) await createManifest(admin, policy);
-  if (policies.length > 0) await untilPolicies(admin, namespace);
+  if (noDownscale !== "webhook") {
+    await enforcePolicies(stage);
+    await untilPolicies(admin, namespace);
+  }
   return {
     ...stage,
     pods,

@@ -5,7 +5,7 @@ import { findMissing, readMachine } from "../real-node/find-node.ts";
 import { connectAdmin } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
 import { serveWebhooks, type Registration } from "../stage/eviction-stage.ts";
-import { createManifest, deleteManifest, type Manifest, renderPolicies } from "../stage/manifests.ts";
+import { enforcePolicies } from "../stage/manifests.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { becomeUser, heldOf, listMade, readReport, untilNothingIsLeft, verdictsOf } from "./drill-stage.ts";
@@ -18,25 +18,11 @@ before(async () => {
   admin.close();
 });
 
-/** Webhooks, policies and a reconciler for the length of `run`. */
-async function install(stage: Stage, registration: Registration, run: () => Promise<void>): Promise<void> {
-  const { admin, namespace } = stage;
-  const webhooks = await serveWebhooks(stage, 2, { registration, hooks: ["pod-eviction", "no-downscale"] });
-  const policies = (await renderPolicies(namespace)).filter(({ metadata }) =>
-    metadata.name.startsWith("no-downscale."),
-  );
-  const made: Manifest[] = [];
-  try {
-    for (const policy of policies) {
-      await createManifest(admin, policy);
-      made.push(policy);
-    }
-    stage.start({ RECONCILE_INTERVAL: "1s" });
-    await run();
-  } finally {
-    for (const policy of made) await deleteManifest(admin, policy);
-    await webhooks.close();
-  }
+/** Webhooks, policies and a reconciler. */
+async function install(stage: Stage, registration: Registration): Promise<void> {
+  await serveWebhooks(stage, 2, { registration, hooks: ["pod-eviction", "no-downscale"] });
+  await enforcePolicies(stage, { prefix: "no-downscale." });
+  stage.start({ RECONCILE_INTERVAL: "1s" });
 }
 
 const noNode = findMissing(readMachine(process.env));
@@ -44,59 +30,55 @@ const noNode = findMissing(readMachine(process.env));
 describe("a drill", { concurrency: 3 }, () => {
   if (noNode === undefined)
     scenario("with containers on the real node all holds, too", async (stage) => {
-      await install(stage, "ours", async () => {
-        const start = await becomeUser(stage);
-        const pods = ["--node-selector", "sim/real=true", "--image", "localhost/pause:local"];
-        const ended = await start("-n", stage.namespace, ...pods).ended;
-        stage.diagnostic(ended.err + ended.out);
-        assert.equal(ended.code, 0, ended.out + ended.err);
-        await untilNothingIsLeft(stage);
-      });
+      await install(stage, "ours");
+      const start = await becomeUser(stage);
+      const pods = ["--node-selector", "sim/real=true", "--image", "localhost/pause:local"];
+      const ended = await start("-n", stage.namespace, ...pods).ended;
+      stage.diagnostic(ended.err + ended.out);
+      assert.equal(ended.code, 0, ended.out + ended.err);
+      await untilNothingIsLeft(stage);
     });
 
   scenario("in the namespace of an installation all holds; what a killed one has left goes", async (stage) => {
-    await install(stage, "ours", async () => {
-      const start = await becomeUser(stage);
-      const place = ["-n", stage.namespace] as const;
-      const [first, killed] = [start(...place), start(...place)];
-      await until("the other one is under way", async () => killed.err().includes("drains:"));
-      killed.kill("SIGKILL");
-      const ended = await first.ended;
-      stage.diagnostic(ended.err + ended.out);
-      assert.equal(ended.code, 0, ended.out + ended.err);
-      const left = await listMade(stage, stage.namespace);
-      assert.ok(left.length > 0, "the killed one has left something");
-      const cleaned = await start(...place, "--clean").ended;
-      assert.deepEqual([cleaned.code, cleaned.out], [0, "nothing is left\n"], cleaned.err);
-      await untilNothingIsLeft(stage);
-    });
+    await install(stage, "ours");
+    const start = await becomeUser(stage);
+    const place = ["-n", stage.namespace] as const;
+    const [first, killed] = [start(...place), start(...place)];
+    await until("the other one is under way", async () => killed.err().includes("drains:"));
+    killed.kill("SIGKILL");
+    const ended = await first.ended;
+    stage.diagnostic(ended.err + ended.out);
+    assert.equal(ended.code, 0, ended.out + ended.err);
+    const left = await listMade(stage, stage.namespace);
+    assert.ok(left.length > 0, "the killed one has left something");
+    const cleaned = await start(...place, "--clean").ended;
+    assert.deepEqual([cleaned.code, cleaned.out], [0, "nothing is left\n"], cleaned.err);
+    await untilNothingIsLeft(stage);
   });
 
   scenario("a Ctrl-C leaves nothing", async (stage) => {
-    await install(stage, "ours", async () => {
-      const interrupted = (await becomeUser(stage))("-n", stage.namespace);
-      await until("it is under way", async () => interrupted.err().includes("drains:"));
-      interrupted.kill("SIGINT");
-      const stopped = await interrupted.ended;
-      assert.equal(stopped.code, 130, stopped.out + stopped.err);
-      await untilNothingIsLeft(stage);
-    });
+    await install(stage, "ours");
+    const interrupted = (await becomeUser(stage))("-n", stage.namespace);
+    await until("it is under way", async () => interrupted.err().includes("drains:"));
+    interrupted.kill("SIGINT");
+    const stopped = await interrupted.ended;
+    assert.equal(stopped.code, 130, stopped.out + stopped.err);
+    await untilNothingIsLeft(stage);
   });
 
   scenario("registered as the original is, all holds; without any webhook it says what does not", async (stage) => {
-    await install(stage, "original's", async () => {
-      const start = await becomeUser(stage);
-      const ended = await start("-n", stage.namespace, "--json").ended;
-      stage.diagnostic(ended.err);
-      const report = readReport(ended, 0);
-      assert.deepEqual(verdictsOf(report), heldOf(report));
-      await untilNothingIsLeft(stage);
-      const configuration = `${ADMISSION}/validatingwebhookconfigurations/pod-eviction-${stage.namespace}`;
-      await stage.call("DELETE", configuration);
-      const unguarded = readReport(await start("-n", stage.namespace, "--json", "--timeout", "60s").ended, 1);
-      const broken = verdictsOf(unguarded).filter((text) => text.endsWith("did not hold"));
-      assert.ok(broken.includes("one zone at a time: did not hold"), broken.join(", "));
-      assert.ok(broken.includes("refusals: did not hold"), broken.join(", "));
-    });
+    await install(stage, "original's");
+    const start = await becomeUser(stage);
+    const ended = await start("-n", stage.namespace, "--json").ended;
+    stage.diagnostic(ended.err);
+    const report = readReport(ended, 0);
+    assert.deepEqual(verdictsOf(report), heldOf(report));
+    await untilNothingIsLeft(stage);
+    const configuration = `${ADMISSION}/validatingwebhookconfigurations/pod-eviction-${stage.namespace}`;
+    await stage.call("DELETE", configuration);
+    const unguarded = readReport(await start("-n", stage.namespace, "--json", "--timeout", "60s").ended, 1);
+    const broken = verdictsOf(unguarded).filter((text) => text.endsWith("did not hold"));
+    assert.ok(broken.includes("one zone at a time: did not hold"), broken.join(", "));
+    assert.ok(broken.includes("refusals: did not hold"), broken.join(", "));
   });
 });

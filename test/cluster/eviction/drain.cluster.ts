@@ -27,15 +27,9 @@ async function withDrain(stage: Stage, run: (drained: Drained) => Promise<void>)
   }));
   await stage.create(zones);
   const webhooks = await serveWebhooks(stage, 3);
-  try {
-    await createBudget(stage, group);
-    await run({ ...stage, group, zones, webhooks });
-  } catch (error) {
-    throw new Error(webhooks.processes.map((one) => one.output()).join("\n"), { cause: error });
-  } finally {
-    for (const node of NODES) await runKubectl(["uncordon", node]);
-    await webhooks.close();
-  }
+  for (const node of NODES) stage.defer(() => runKubectl(["uncordon", node]));
+  await createBudget(stage, group);
+  await run({ ...stage, group, zones, webhooks });
 }
 
 /** The API server's error if the pod is not the one that was judged. */

@@ -55,22 +55,19 @@ async function runStorm(stage: Stage, { registration, spec, divide }: Omit<Case,
   const tally = createTally();
   // The original's validating webhook cannot pin the UID: a second eviction gets 429 instead.
   const exempt: readonly Counted[] = registration === "original's" ? ["refusedByPin"] : [];
-  try {
-    await createBudget(stage, group, spec);
-    const over = new AbortController();
-    const { signal } = over;
-    const end = endStorm(() => {
-      tally.set("replaced", returns(stage.timeline.entries).length);
-      return tally.missed(exempt).length === 0;
-    }).finally(() => over.abort());
-    await Promise.all([
-      end,
-      runClients(stage, webhooks.reviews, { tally, signal }),
-      injectFaults(stage, { zones, webhooks }, { tally, signal }),
-    ]);
-  } finally {
-    await webhooks.close();
-  }
+  await createBudget(stage, group, spec);
+  const over = new AbortController();
+  const { signal } = over;
+  const end = endStorm(() => {
+    tally.set("replaced", returns(stage.timeline.entries).length);
+    return tally.missed(exempt).length === 0;
+  }).finally(() => over.abort());
+  await Promise.all([
+    end,
+    runClients(stage, webhooks.reviews, { tally, signal }),
+    injectFaults(stage, { zones, webhooks }, { tally, signal }),
+  ]);
+  await webhooks.close();
   await stage.timeline.caughtUp();
   const { entries } = stage.timeline;
   stage.diagnostic(`${deletions(entries).length} pods deleted; ${tally.describe()}`);

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { writeKubeconfig } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
-import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
+import { enforcePolicies } from "../stage/manifests.ts";
 import { scenario } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
@@ -62,12 +62,12 @@ const CASES: readonly (readonly [string, "set" | "pod", object, boolean])[] = [
 
 scenario("under its policy, the reconciler's token changes replicas and times, and nothing else", async (stage) => {
   const { namespace, admin } = stage;
-  const policies = await renderPolicies(namespace, { folder: "infra/manifests/reconciler-policy" });
-  for (const policy of policies) await createManifest(admin, policy);
+  await enforcePolicies(stage, { folder: "infra/manifests/reconciler-policy" });
   await stage.create([
     { group: "cache", name: "zone-a", replicas: 1, strategy: { type: "RollingUpdate" }, annotations: { mine: "1" } },
   ]);
   const reconciler = await connectAdmin(await writeKubeconfig(stage));
+  stage.defer(reconciler.close);
   const paths = {
     set: `/apis/apps/v1/namespaces/${namespace}/statefulsets/zone-a?dryRun=All`,
     pod: `/api/v1/namespaces/${namespace}/pods/zone-a-0?dryRun=All`,
@@ -75,19 +75,14 @@ scenario("under its policy, the reconciler's token changes replicas and times, a
   const patch = (by: typeof admin, target: keyof typeof paths, body: object): Promise<string> =>
     by.call("PATCH", paths[target], body).then(() => "taken", String);
   const refusal = /403.*the reconciler changes nothing of a/;
-  try {
-    // The API server takes a policy into account a moment after it has stored it.
-    for (const [what, target, body, passes] of CASES)
-      if (!passes) await until(`${what} is refused`, async () => (await patch(reconciler, target, body)) !== "taken");
-    for (const [what, target, body, passes] of CASES) {
-      const answer = await patch(reconciler, target, body);
-      assert.match(answer, passes ? /^taken$/ : refusal, what);
-      assert.doesNotMatch(await patch(admin, target, body), refusal, `${what}, by another user`);
-    }
-    const annotated = { metadata: { annotations: { "grafana.com/ready-time": "2026-01-01T00:00:00Z" } } };
-    assert.match(await patch(reconciler, "pod", annotated), /403.*cannot patch resource \\"pods/);
-  } finally {
-    reconciler.close();
-    for (const policy of policies) await deleteManifest(admin, policy);
+  // The API server takes a policy into account a moment after it has stored it.
+  for (const [what, target, body, passes] of CASES)
+    if (!passes) await until(`${what} is refused`, async () => (await patch(reconciler, target, body)) !== "taken");
+  for (const [what, target, body, passes] of CASES) {
+    const answer = await patch(reconciler, target, body);
+    assert.match(answer, passes ? /^taken$/ : refusal, what);
+    assert.doesNotMatch(await patch(admin, target, body), refusal, `${what}, by another user`);
   }
+  const annotated = { metadata: { annotations: { "grafana.com/ready-time": "2026-01-01T00:00:00Z" } } };
+  assert.match(await patch(reconciler, "pod", annotated), /403.*cannot patch resource \\"pods/);
 });

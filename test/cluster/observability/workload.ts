@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { writeKubeconfig } from "../stage/access.ts";
-import { startEntry, type TestProcess } from "../stage/process.ts";
+import { startEntry } from "../stage/process.ts";
 import type { Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { fillVariables } from "./prometheus-server.ts";
@@ -11,27 +11,26 @@ import { fillVariables } from "./prometheus-server.ts";
 const DASHBOARD = new URL("../../../infra/observability/dashboard.json", import.meta.url);
 
 export interface Functions {
-  readonly running: TestProcess;
   readonly metrics: number;
   readonly webhooks: number;
 }
 
 /** Starts the functions with the certificate that the reconciler has made. */
-export async function startFunctions(
-  { admin, namespace, folder }: Stage,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Functions> {
-  const kubeconfig = await writeKubeconfig({ admin, namespace, folder }, "zonewise-functions");
+export async function startFunctions(stage: Stage, env: Readonly<Record<string, string>> = {}): Promise<Functions> {
+  const { namespace, folder } = stage;
+  const kubeconfig = await writeKubeconfig(stage, "zonewise-functions");
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
   const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
   const running = startEntry("functions/serve.ts", { ...own, ...files, ...ports, ...env });
+  stage.processes.push(running);
+  stage.defer(running.kill);
   const portOf = async (what: string): Promise<number> => {
     const line = new RegExp(`"listening","what":"${what}","port":(\\d+)`);
     await running.untilOutput(line);
     return Number(line.exec(running.output())?.[1]);
   };
-  return { running, metrics: await portOf("ready and metrics"), webhooks: await portOf("webhooks") };
+  return { metrics: await portOf("ready and metrics"), webhooks: await portOf("webhooks") };
 }
 
 /** Waits for the certificate of the namespace, and writes its files; resolves with its CA. */

@@ -8,7 +8,7 @@ import { CHART_GROUPS, type ChartGroup, type ChartZone } from "./chart-groups.ts
 import { serveWebhooks } from "../stage/eviction-stage.ts";
 import { evict, keepPod } from "../stage/evict.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
-import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
+import { enforcePolicies } from "../stage/manifests.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
 import { createReplicaTemplate } from "../stage/replica-template.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
@@ -144,14 +144,8 @@ async function play(stage: Stage, chart: ChartGroup, pods: PodServer): Promise<v
 for (const [name, build] of Object.entries(CHART_GROUPS))
   scenario(name, async (stage) => {
     const pods = await startPodServer();
-    const policies = await renderPolicies(stage.namespace, { folder: "infra/manifests/reconciler-policy" });
-    for (const policy of policies) await createManifest(stage.admin, policy);
-    const webhooks = await serveWebhooks(stage, 1, { hooks: HOOKS, env: pods.env });
-    try {
-      await play(stage, build(pods.port), pods);
-    } finally {
-      for (const policy of policies) await deleteManifest(stage.admin, policy);
-      await webhooks.close();
-      pods.close();
-    }
+    stage.defer(pods.close);
+    await enforcePolicies(stage, { folder: "infra/manifests/reconciler-policy" });
+    await serveWebhooks(stage, 1, { hooks: HOOKS, env: pods.env });
+    await play(stage, build(pods.port), pods);
   });

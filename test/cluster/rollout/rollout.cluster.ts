@@ -59,29 +59,27 @@ for (const [name, withBudget] of [
     const group = `cache-${stage.namespace}`;
     const zones = ["zone-a", "zone-b", "zone-c"].map((zone) => ({ group, name: zone, replicas: 1 }));
     await create(zones);
-    const webhooks = withBudget ? await serveWebhooks(stage, 1) : undefined;
-    try {
-      if (withBudget) await createBudget(stage, group, { maxUnavailable: 1 });
-      await setImage("app:2", zones, { "sim/ready": "false" });
-      // Only now: it would begin with the zone whose change it saw first.
-      const reconciler = start({ RECONCILE_INTERVAL: "1s" });
-      for (const [i, { name: zone }] of zones.entries()) {
-        const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === `${zone}-0`)?.state === "notReady";
-        await timeline.until(`${zone}-0 is back, not ready`, isBack);
-        // Long enough for a reconciler that does not wait to delete another pod.
-        await new Promise((resolve) => setTimeout(resolve, 1500));
-        assert.deepEqual(
-          deletions(timeline.entries).map(({ pod }) => pod),
-          zones.slice(0, i + 1).map((other) => `${other.name}-0`),
-        );
-        await annotatePod(`${zone}-0`, { "sim/ready": "true" });
-      }
-      await done("app:2", zones);
-      assert.equal(await reconciler.end(), 0);
-      assertNoViolations(timeline.entries);
-    } finally {
-      await webhooks?.close();
+    if (withBudget) {
+      await serveWebhooks(stage, 1);
+      await createBudget(stage, group, { maxUnavailable: 1 });
     }
+    await setImage("app:2", zones, { "sim/ready": "false" });
+    // Only now: it would begin with the zone whose change it saw first.
+    const reconciler = start({ RECONCILE_INTERVAL: "1s" });
+    for (const [i, { name: zone }] of zones.entries()) {
+      const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === `${zone}-0`)?.state === "notReady";
+      await timeline.until(`${zone}-0 is back, not ready`, isBack);
+      // Long enough for a reconciler that does not wait to delete another pod.
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      assert.deepEqual(
+        deletions(timeline.entries).map(({ pod }) => pod),
+        zones.slice(0, i + 1).map((other) => `${other.name}-0`),
+      );
+      await annotatePod(`${zone}-0`, { "sim/ready": "true" });
+    }
+    await done("app:2", zones);
+    assert.equal(await reconciler.end(), 0);
+    assertNoViolations(timeline.entries);
   });
 }
 

@@ -32,6 +32,7 @@ export interface Webhooks {
   readonly replaceOne: () => Promise<void>;
   /** Kills one; requests are sent to it for a moment, as by a Service that does not know yet. */
   readonly killOne: () => Promise<void>;
+  /** Done at the end of the test, too. */
   readonly close: () => Promise<void>;
 }
 
@@ -48,7 +49,7 @@ interface Options {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts `count` processes; resolves once all listen and the webhook is registered. */
+/** Starts `count` processes until the end of the test; resolves once all listen and the webhook is registered. */
 export async function serveWebhooks(
   stage: Stage,
   count: number,
@@ -69,19 +70,23 @@ export async function serveWebhooks(
     KUBECONFIG: await writeKubeconfig(stage, "zonewise-functions"),
     SERVER_ADDRESS: "127.0.0.1",
   };
-  const startOne = (): TestProcess =>
-    startEntry("functions/serve.ts", { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  const startOne = (): TestProcess => {
+    const one = startEntry("functions/serve.ts", { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+    stage.processes.push(one);
+    return one;
+  };
   const processes = Array.from({ length: count }, startOne);
   const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
   const balancer = await startBalancer(tls, name, ports);
   const server = { caPem: tls.caPem, port: balancer.port };
-  const configurations = await register({ admin, namespace }, { registration, hooks, optional }, server).catch(
-    async (error: unknown) => {
-      balancer.close();
-      await Promise.all(processes.map((one) => one.kill()));
-      throw error;
-    },
-  );
+  const configurations: Manifest[] = [];
+  const close = async (): Promise<void> => {
+    for (const configuration of configurations) await deleteManifest(admin, configuration);
+    balancer.close();
+    await Promise.all(processes.map((one) => one.kill()));
+  };
+  stage.defer(close);
+  configurations.push(...(await register({ admin, namespace }, { registration, hooks, optional }, server)));
   let replaced = 0;
   return {
     processes,
@@ -98,11 +103,7 @@ export async function serveWebhooks(
       await processes[0]?.kill();
       setTimeout(() => (ports[0] = undefined), NOTED_MS).unref();
     },
-    async close() {
-      for (const configuration of configurations) await deleteManifest(admin, configuration);
-      balancer.close();
-      await Promise.all(processes.map((one) => one.kill()));
-    },
+    close,
   };
 }
 

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { parseAllDocuments, stringify } from "yaml";
 import { type Admin, remove } from "./client.ts";
 import { KUBECTL } from "./kubectl.ts";
+import type { Stage } from "./stage.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
 
@@ -131,6 +132,18 @@ export async function renderPolicies(namespace: string, rendering?: Rendering): 
   return (await renderManifests(namespace, rendering)).filter(({ kind }) =>
     kind.startsWith("ValidatingAdmissionPolicy"),
   );
+}
+
+/** Puts those whose names begin so in force for the length of the test. */
+export async function enforcePolicies(
+  { admin, namespace, defer }: Pick<Stage, "admin" | "namespace" | "defer">,
+  { prefix = "", ...rendering }: Rendering & { readonly prefix?: string } = {},
+): Promise<void> {
+  for (const policy of await renderPolicies(namespace, rendering)) {
+    if (!policy.metadata.name.startsWith(prefix)) continue;
+    defer(() => deleteManifest(admin, policy));
+    await createManifest(admin, policy);
+  }
 }
 
 export interface Registration {

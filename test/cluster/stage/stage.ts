@@ -41,6 +41,10 @@ export interface Stage {
   readonly events: (reason: string) => Promise<readonly Event[]>;
   /** Starts a reconciler under the ServiceAccount; it is killed at the end if it still runs. */
   readonly start: (env?: Readonly<Record<string, string>>) => TestProcess;
+  /** All processes of the test, whose output is printed if it fails. */
+  readonly processes: TestProcess[];
+  /** What to do at the end of the test; the last is done first. */
+  readonly defer: (cleanUp: () => unknown) => void;
 }
 
 /** A stage for its owner, who has to close it. */
@@ -50,7 +54,7 @@ export interface OpenStage extends Stage {
   readonly close: () => Promise<void>;
 }
 
-/** Registers a test. If it fails, it prints the timeline and the output of the reconcilers. */
+/** Registers a test. If it fails, it prints the timeline and the output of its processes. */
 export function scenario(name: string, run: (stage: Stage & Pick<OpenStage, "reconcilers">) => Promise<void>): void {
   test(name, async (t) => {
     const stage = await openStage((text) => t.diagnostic(text));
@@ -58,7 +62,7 @@ export function scenario(name: string, run: (stage: Stage & Pick<OpenStage, "rec
       await run(stage);
     } catch (error) {
       t.diagnostic(describe(stage.timeline.entries));
-      for (const reconciler of stage.reconcilers) t.diagnostic(reconciler.output());
+      for (const process of stage.processes) t.diagnostic(process.output());
       throw error;
     } finally {
       await stage.close();
@@ -71,7 +75,8 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
-  const reconcilers: TestProcess[] = [];
+  const [reconcilers, processes]: [TestProcess[], TestProcess[]] = [[], []];
+  const deferred: (() => unknown)[] = [];
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace);
   const kubeconfig = await writeKubeconfig({ admin, namespace, folder });
@@ -83,14 +88,18 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
     diagnostic,
     timeline,
     reconcilers,
+    processes,
+    defer: (cleanUp) => void deferred.unshift(cleanUp),
     kubectl: (args, input) => runKubectl(["-n", namespace, ...args], input),
     start(env = {}) {
       const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, RECONCILE_TIME_BUDGET: "10m" };
       const reconciler = startReconciler({ PATH: process.env["PATH"] ?? "", ...own, ...env });
       reconcilers.push(reconciler);
+      processes.push(reconciler);
       return reconciler;
     },
     async close() {
+      for (const cleanUp of deferred) await cleanUp();
       await Promise.all(reconcilers.map((reconciler) => reconciler.kill()));
       timeline.stop();
       await remove(admin, `/api/v1/namespaces/${namespace}`);
@@ -101,7 +110,10 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
 }
 
 /** What tests do to the zones of a namespace. */
-export type Actions = Omit<Stage, "admin" | "folder" | "timeline" | "start" | "diagnostic" | "kubectl">;
+export type Actions = Omit<
+  Stage,
+  "admin" | "folder" | "timeline" | "start" | "diagnostic" | "kubectl" | "processes" | "defer"
+>;
 
 export function buildActions(admin: Admin, namespace: string, timeline: Timeline): Actions {
   const core = `/api/v1/namespaces/${namespace}`;
