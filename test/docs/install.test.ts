@@ -18,12 +18,3 @@ describe("the removal in docs/start/upgrade.md", () => {
     it(`names ${folder}`, () => assert.ok(removal.includes(`\`${folder}\``)));
   }
 });
-
-it("the installation runs the reconciler at once, as the functions wait for its certificate", () => {
-  const [, install = ""] = readPage("docs/start/install.md").split("\n## With kustomize\n");
-  const commands = install.match(/^ {4}kubectl .*$/gm) ?? [];
-  const at = (text: string): number => commands.findIndex((command) => command.includes(text));
-  const first = at("create job zonewise-first --from=cronjob/zonewise-reconciler");
-  assert.ok(at("apply -k infra/manifests/complete") < first && first < at("rollout status"), commands.join("\n"));
-  assert.ok(readPage("infra/helm/zonewise/templates/NOTES.txt").includes("create job zonewise-first --from=cronjob/"));
-});

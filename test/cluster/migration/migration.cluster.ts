@@ -135,14 +135,18 @@ async function play(t: TestContext, shape: Shape): Promise<void> {
     if (writes.refused.length + writes.unjudged.length > 0) t.diagnostic(await machines.outputs());
   }
   await timeline.until("the StatefulSet of the PhasedRollout rolls by itself again", () => partition() === 0);
-  const policies = await stage.call<{ items: readonly { metadata: { name: string } }[] }>(
-    "GET",
-    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
-  );
-  assert.deepEqual(
-    policies.items.filter(({ metadata }) => metadata.name.endsWith(stage.namespace)),
-    [],
-  );
+  const policies = ["mutating", "validating"].flatMap((kind) => [
+    `${kind}admissionpolicies`,
+    `${kind}admissionpolicybindings`,
+  ]);
+  for (const kind of policies) {
+    const { items } = await stage.call<{ items: readonly { metadata: { name: string } }[] }>(
+      "GET",
+      `/apis/admissionregistration.k8s.io/v1/${kind}`,
+    );
+    assert.ok(!items.some(({ metadata }) => metadata.name.endsWith(stage.namespace)), kind);
+  }
+  assert.doesNotMatch(await run(["kubectl -n NAMESPACE get leases -o name"]), /zonewise/);
   assert.match(await run(["kubectl -n NAMESPACE get rolloutgroups"]), /No resources found/);
   assert.deepEqual(await readOwn(stage, shape), before, "the original is as it was");
   assert.deepEqual(writes.refused, []);
