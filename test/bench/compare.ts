@@ -9,15 +9,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectAdmin } from "../cluster/stage/client.ts";
-import { askFor } from "./eviction-load.ts";
 import { PATH } from "./eviction-setup.ts";
 import { createGroup, prepare, writePodStatus, zonesOf } from "./plane-groups.ts";
 import { EVICTION_PATH, readOriginal } from "./original.ts";
 import { readResidentMb } from "./peak.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
-import { reviewRequest, sendLoad } from "./review-load.ts";
+import { evictionRequest, reviewRequest, sendLoad } from "./review-load.ts";
 import { prepareServers, type ReviewServer } from "./review-server.ts";
-import { type Bench, type BenchEnvironment, median, type Row } from "./row.ts";
+import { type Bench, median, type Row } from "./row.ts";
 
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 4);
@@ -56,7 +55,7 @@ export const benchCompare: Bench = async (environment) => {
   try {
     rivals.push({ name: "ours", path: PATH, ...(await startServer(args, first)) });
     rivals.push({ name: "original", path: EVICTION_PATH, ...(await startServer(original, first)) });
-    return await compare(rivals, environment);
+    return await compare(rivals);
   } finally {
     await Promise.all(rivals.map(({ end }) => end()));
   }
@@ -81,18 +80,18 @@ async function createPods(kubeconfig: string): Promise<void> {
 
 const groupOf = (name: string, state: string, pods: number): string => `${name}-${state}-${pods}`;
 
-async function compare(rivals: readonly Rival[], { scratch }: BenchEnvironment): Promise<Row[]> {
+async function compare(rivals: readonly Rival[]): Promise<Row[]> {
   await sleep(SETTLE_MS);
   const rows = [memoryRow("idle", rivals)];
   for (const { kb, request } of SIZES) {
     const play: Play = async ({ target }) =>
-      (await sendLoad(target, { request, count: REQUESTS, connections: CONNECTIONS })).perSecond;
+      (await sendLoad(target, { requests: [request], count: REQUESTS, connections: CONNECTIONS })).perSecond;
     rows.push(await alternate(`no-downscale, reviews of ${kb} kB`, rivals, play));
   }
   rows.push(memoryRow("after no-downscale", rivals));
   for (const pods of PODS) {
     for (const state of ["free", "blocked"]) {
-      const play: Play = (rival) => evict(rival, { state, pods, scratch });
+      const play: Play = (rival) => evict(rival, { state, pods });
       rows.push(
         await alternate(
           `evictions under a budget of ${pods} pods, ${state === "free" ? "allowed" : "denied"}`,
@@ -107,12 +106,13 @@ async function compare(rivals: readonly Rival[], { scratch }: BenchEnvironment):
 }
 
 async function evict(
-  { name, path, target: { port } }: Rival,
-  { state, pods, scratch }: { readonly state: string; readonly pods: number; readonly scratch: string },
+  { name, path, target }: Rival,
+  { state, pods }: { readonly state: string; readonly pods: number },
 ): Promise<number> {
   const [zone = ""] = zonesOf(groupOf(name, state, pods));
-  const names = Array.from({ length: pods / 3 }, (_, ordinal) => `${zone}-${ordinal}`);
-  const { perSecond, allowed, answers } = await askFor(names, { port, path, scratch }, CONNECTIONS, SECONDS);
+  const requests = Array.from({ length: pods / 3 }, (_, ordinal) => evictionRequest(path, `${zone}-${ordinal}`));
+  const load = { requests, seconds: SECONDS, connections: CONNECTIONS };
+  const { perSecond, allowed, answers } = await sendLoad(target, load);
   if (allowed !== (state === "free" ? answers : 0))
     throw new Error(`${name} allowed ${allowed} of ${answers} evictions of ${zone}`);
   return perSecond;

@@ -1,23 +1,24 @@
 /** The setup of the eviction bench: the shipped webhook server, and the bench's cluster. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { parse } from "yaml";
-import { certify } from "../certify.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import type { BenchGroup, ClusterFigures } from "./eviction-cluster.ts";
-import { askFor, type LoadFigures } from "./eviction-load.ts";
-import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { readResidentMb } from "./peak.ts";
+import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { evictionRequest, type LoadFigures, reviewRequest, sendLoad } from "./review-load.ts";
+import { prepareServers, type ReviewServer } from "./review-server.ts";
 import type { BenchEnvironment } from "./row.ts";
 
 export const CONNECTIONS = 8;
 const LISTS = 7;
-const NAME = "zonewise.default.svc";
 const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
 const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
 
@@ -47,51 +48,35 @@ export async function withSetup<T>(
   groups: readonly BenchGroup[],
   play: (setup: Setup) => Promise<T>,
 ): Promise<T> {
-  const children: ChildProcess[] = [];
-  const kubeconfig = join(scratch, "evictions-kubeconfig");
+  const cluster = spawn(process.execPath, [CLUSTER, JSON.stringify(groups)], {
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  let server: ReviewServer | undefined;
   try {
-    const cluster = await start(children, [CLUSTER, JSON.stringify(groups)], {}, /^\{"apiVersion/);
-    await writeFile(kubeconfig, cluster.line);
-    const tls = await certify(NAME);
-    const files = {
-      SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"),
-      SERVER_TLS_KEY_FILE: join(scratch, "evictions.key"),
-    };
-    await Promise.all([
-      writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem),
-      writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem),
-    ]);
-    const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
-    const env = { ...MALLOC_ENV, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", ...ports, ...files };
-    const server = await start(
-      children,
-      [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")],
-      env,
-      /"what":"webhooks"/,
-    );
-    const { port } = JSON.parse(server.line) as { port: number };
-    const target = { port, path: PATH, scratch };
+    const kubeconfig = join(scratch, "evictions-kubeconfig");
+    const [printed] = (await once(createInterface({ input: cluster.stdout as Readable }), "line")) as [string];
+    await writeFile(kubeconfig, printed);
+    const startServer = await prepareServers(scratch, printed);
+    server = await startServer([...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")], reviewRequest(3));
+    const { target, pid } = server;
     const sizeOf = (name: string): number => groups.find((one) => one.name === name)?.replicas ?? 0;
-    const setup: Setup = {
-      sendLoad: (name, seconds) =>
-        askFor(
-          Array.from({ length: sizeOf(name) }, (_, ordinal) => `${name}-zone-a-${ordinal}`),
-          target,
-          CONNECTIONS,
-          seconds,
-        ),
+    return await play({
+      sendLoad: (name, seconds) => {
+        const pods = Array.from({ length: sizeOf(name) }, (_, ordinal) => `${name}-zone-a-${ordinal}`);
+        const requests = pods.map((pod) => evictionRequest(PATH, pod));
+        return sendLoad(target, { requests, seconds, connections: CONNECTIONS });
+      },
       async figures() {
-        cluster.child.send("figures");
-        const [figures] = (await once(cluster.child, "message")) as [ClusterFigures];
+        cluster.send("figures");
+        const [figures] = (await once(cluster, "message")) as [ClusterFigures];
         return figures;
       },
       listMs: (name, form) => timeList(kubeconfig, name, form),
-      residentMb: async () =>
-        Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${server.child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
-    };
-    return await play(setup);
+      residentMb: async () => readResidentMb(pid),
+    });
   } finally {
-    for (const child of children) child.kill("SIGKILL");
+    await server?.end();
+    cluster.kill("SIGKILL");
   }
 }
 
@@ -107,20 +92,4 @@ async function timeList(kubeconfig: string, group: string, form: ListForm): Prom
     times.push(performance.now() - from);
   }
   return times.slice(1);
-}
-
-/** Starts a process and resolves with its first output line that matches the pattern. */
-async function start(children: ChildProcess[], args: readonly string[], env: Record<string, string>, pattern: RegExp) {
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "inherit", "ipc"],
-  });
-  children.push(child);
-  const found = Promise.withResolvers<string>();
-  createInterface({ input: child.stdout ?? process.stdin }).on(
-    "line",
-    (line) => pattern.test(line) && found.resolve(line),
-  );
-  child.once("exit", (code) => found.reject(new Error(`${args.join(" ")} ended with ${code}`)));
-  return { child, line: await found.promise };
 }

@@ -4,8 +4,8 @@
  * pods.
  */
 import type { BenchGroup } from "./eviction-cluster.ts";
-import { LOADER, type LoadFigures } from "./eviction-load.ts";
 import { CONNECTIONS, type Setup, withSetup } from "./eviction-setup.ts";
+import type { LoadFigures } from "./review-load.ts";
 import { type Aim, atMost, type Bench, median, type Row } from "./row.ts";
 
 const SECONDS = 8;
@@ -61,7 +61,7 @@ export const benchEvictions: Bench = async (environment) => {
       const shared = sharedAim(load, json ?? Number.NaN, listsAtOnce, replicas);
       const aim = shouldAllow ? (allowedAim(load, replicas) ?? shared) : shared;
       rows.push({
-        what: `evictions, ${where}: ${shouldAllow ? "allowed" : "denied"}, by ${LOADER} on ${CONNECTIONS} connections`,
+        what: `evictions, ${where}: ${shouldAllow ? "allowed" : "denied"}, on ${CONNECTIONS} connections`,
         figure,
         ...(aim && { aim }),
       });

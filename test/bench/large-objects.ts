@@ -5,13 +5,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import https from "node:https";
-import http from "node:http";
-import { writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parse } from "yaml";
-import { certify } from "../certify.ts";
 import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
@@ -20,6 +17,8 @@ import { PATH } from "./eviction-setup.ts";
 import { freePort } from "../loopback.ts";
 import { readPeakMb } from "./peak.ts";
 import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { evictionRequest, reviewRequest, sendLoad } from "./review-load.ts";
+import { prepareServers } from "./review-server.ts";
 import { atMost, type Bench, type BenchEnvironment, type Row } from "./row.ts";
 
 /** Below the limit in the manifests, 256 MiB. */
@@ -178,26 +177,18 @@ async function measureReconciler({ dist }: BenchEnvironment, kubeconfig: string)
 }
 
 async function measureFunctions({ dist, scratch }: BenchEnvironment, kubeconfig: string): Promise<number> {
-  const name = "zonewise.default.svc";
-  const tls = await certify(name);
-  const files = { crt: join(scratch, "large-objects.crt"), key: join(scratch, "large-objects.key") };
-  await writeFile(files.crt, tls.certPem);
-  await writeFile(files.key, tls.keyPem);
-  const [port, metricsPort] = [await freePort(), await freePort()];
-  const { child, logged } = start([...SERVER_ARGS, join(dist, "functions/serve.js")], {
-    KUBECONFIG: kubeconfig,
-    SERVER_TLS_CERT_FILE: files.crt,
-    SERVER_TLS_KEY_FILE: files.key,
-    SERVER_TLS_PORT: String(port),
-    SERVER_PORT: String(metricsPort),
-  });
-  await logged('"what":"webhooks"');
+  const startServer = await prepareServers(scratch, await readFile(kubeconfig, "utf8"));
+  const args = [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")];
+  const { target, metrics, pid, end } = await startServer(args, reviewRequest(3));
+  const requests = [evictionRequest(PATH, "zone-0-0")];
   for (let review = 0; review < REVIEWS; review++)
     await Promise.all([
-      post({ host: "127.0.0.1", servername: name, port, ca: tls.caPem, path: `${PATH}?timeout=30s` }),
-      read(`http://127.0.0.1:${metricsPort}/metrics`),
+      sendLoad(target, { requests, count: 1, connections: 1 }),
+      read(`http://127.0.0.1:${metrics}/metrics`),
     ]);
-  return await end(child);
+  const peakMb = readPeakMb(pid);
+  await end();
+  return peakMb;
 }
 
 async function measureStatusPage({ dist }: BenchEnvironment, kubeconfig: string): Promise<number> {
@@ -210,36 +201,7 @@ async function measureStatusPage({ dist }: BenchEnvironment, kubeconfig: string)
 }
 
 async function read(url: string): Promise<void> {
-  const [answer] = (await once(http.get(url), "response")) as [http.IncomingMessage];
-  await finish(answer, url);
+  const answer = await fetch(url);
+  await answer.text();
+  if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}`);
 }
-
-async function post(options: https.RequestOptions): Promise<void> {
-  const request = https.request({ ...options, method: "POST", headers: { "content-type": "application/json" } });
-  request.end(EVICTION);
-  const [answer] = (await once(request, "response")) as [http.IncomingMessage];
-  await finish(answer, String(options.path));
-}
-
-async function finish(answer: http.IncomingMessage, what: string): Promise<void> {
-  let text = "";
-  for await (const chunk of answer) text += String(chunk);
-  if (answer.statusCode !== 200) throw new Error(`${what} answered ${answer.statusCode}`);
-}
-
-const EVICTION = JSON.stringify({
-  apiVersion: "admission.k8s.io/v1",
-  kind: "AdmissionReview",
-  request: {
-    uid: "large-objects",
-    operation: "CREATE",
-    kind: { group: "policy", version: "v1", kind: "Eviction" },
-    resource: { group: "", version: "v1", resource: "pods" },
-    subResource: "eviction",
-    namespace: "default",
-    name: "zone-0-0",
-    dryRun: false,
-    object: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "zone-0-0", namespace: "default" } },
-    oldObject: null,
-  },
-});

@@ -1,4 +1,4 @@
-/** Sends reviews of downscales to a webhook server over TLS, on connections that are kept. */
+/** Sends reviews of downscales and evictions to a webhook server over TLS, on connections that are kept. */
 import { connect, type TLSSocket } from "node:tls";
 import { make } from "../builders.ts";
 
@@ -11,10 +11,11 @@ export interface Target {
 }
 
 export interface Load {
-  /** The bytes of one HTTP request: `reviewRequest`. */
-  readonly request: string;
-  /** Requests in all. */
-  readonly count: number;
+  /** The bytes of HTTP requests, which are sent in turn: `reviewRequest`, `evictionRequest`. */
+  readonly requests: readonly string[];
+  /** Requests in all, or for how long they are sent. */
+  readonly count?: number;
+  readonly seconds?: number;
   /** At once, each on a connection of its own. */
   readonly connections: number;
 }
@@ -25,6 +26,8 @@ export interface LoadFigures {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
+  readonly answers: number;
+  readonly allowed: number;
 }
 
 /** A StatefulSet is decided by its review, without requests to the API server, which need not be there. */
@@ -45,24 +48,39 @@ export function reviewRequest(variables: number): string {
       annotations: { note: "n".repeat(500) },
       spec: { replicas, serviceName: "ingester", template: { spec: { containers } } },
     });
-  const body = JSON.stringify({
-    kind: "AdmissionReview",
-    apiVersion: "admission.k8s.io/v1",
-    request: {
-      uid: "705ab4f5-6393-11e8-b7cc-42010a800002",
-      operation: "UPDATE",
-      namespace: "default",
-      name: "ingester-zone-a",
-      kind: { group: "apps", version: "v1", kind: "StatefulSet" },
-      resource: { group: "apps", version: "v1", resource: "statefulsets" },
-      dryRun: false,
-      userInfo: { username: "admin" },
-      oldObject: object(3),
-      object: object(2),
-    },
+  return requestOf("/admission/no-downscale", {
+    uid: "705ab4f5-6393-11e8-b7cc-42010a800002",
+    operation: "UPDATE",
+    namespace: "default",
+    name: "ingester-zone-a",
+    kind: { group: "apps", version: "v1", kind: "StatefulSet" },
+    resource: { group: "apps", version: "v1", resource: "statefulsets" },
+    dryRun: false,
+    userInfo: { username: "admin" },
+    oldObject: object(3),
+    object: object(2),
   });
+}
+
+/** One HTTP request with the review of an eviction. */
+export const evictionRequest = (path: string, pod: string): string =>
+  requestOf(path, {
+    uid: `bench-${pod}`,
+    operation: "CREATE",
+    kind: { group: "policy", version: "v1", kind: "Eviction" },
+    resource: { group: "", version: "v1", resource: "pods" },
+    subResource: "eviction",
+    namespace: "default",
+    name: pod,
+    dryRun: false,
+    object: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: pod, namespace: "default" } },
+    oldObject: null,
+  });
+
+function requestOf(path: string, request: object): string {
+  const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
   const head = [
-    "POST /admission/no-downscale?timeout=10s HTTP/1.1",
+    `POST ${path}?timeout=10s HTTP/1.1`,
     `host: ${NAME}`,
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
@@ -71,26 +89,33 @@ export function reviewRequest(variables: number): string {
 }
 
 /** Rejects if an answer is another than 200. */
-export async function sendLoad(target: Target, { request, count, connections }: Load): Promise<LoadFigures> {
+export async function sendLoad(
+  target: Target,
+  { requests, count = Infinity, seconds = Infinity, connections }: Load,
+): Promise<LoadFigures> {
   const times: number[] = [];
-  let left = count;
+  let sent = 0;
+  let allowed = 0;
   const begin = performance.now();
   const work = async (): Promise<void> => {
     const socket = await open(target);
-    while (left-- > 0) {
-      const sent = performance.now();
-      await exchange(socket, request);
-      times.push(performance.now() - sent);
+    while (sent < count && performance.now() - begin < seconds * 1000) {
+      const from = performance.now();
+      const answer = await exchange(socket, requests[sent++ % requests.length] ?? "");
+      times.push(performance.now() - from);
+      if (answer.includes('"allowed":true')) allowed++;
     }
     socket.destroy();
   };
   await Promise.all(Array.from({ length: connections }, work));
-  const seconds = (performance.now() - begin) / 1000;
+  const took = performance.now() - begin;
   const sorted = times.toSorted((a, b) => a - b);
   return {
-    perSecond: count / seconds,
-    p50: sorted[Math.floor(count * 0.5)] ?? 0,
-    p99: sorted[Math.floor(count * 0.99)] ?? 0,
+    perSecond: (times.length / took) * 1000,
+    p50: sorted[Math.floor(times.length * 0.5)] ?? 0,
+    p99: sorted[Math.floor(times.length * 0.99)] ?? 0,
+    answers: times.length,
+    allowed,
   };
 }
 
@@ -115,7 +140,7 @@ function open({ port, ca }: Target): Promise<TLSSocket> {
 }
 
 /** A raw exchange: an HTTP client would cost as much as the server. */
-function exchange(socket: TLSSocket, request: string): Promise<void> {
+function exchange(socket: TLSSocket, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
     const take = (chunk: Buffer): void => {
@@ -123,7 +148,7 @@ function exchange(socket: TLSSocket, request: string): Promise<void> {
       const end = text.indexOf("\r\n\r\n");
       if (end < 0 || text.length < end + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1])) return;
       socket.off("data", take);
-      if (text.startsWith("HTTP/1.1 200") && text.endsWith("}")) resolve();
+      if (text.startsWith("HTTP/1.1 200") && text.endsWith("}")) resolve(text);
       else reject(new Error(text));
     };
     socket.on("data", take);

@@ -29,7 +29,7 @@ export const benchWebhooks: Bench = async ({ dist, scratch }) => {
   for (let i = 1; i < STARTS; i++) await (await start()).end();
   const server = await start();
   const idle = readResidentMb(server.pid);
-  const load = { request: REQUEST, connections: CONNECTIONS };
+  const load = { requests: [REQUEST], connections: CONNECTIONS };
   await sendLoad(server.target, { ...load, count: REQUESTS / 4 });
   const { perSecond, p50, p99 } = await sendLoad(server.target, { ...load, count: REQUESTS });
   const after = readResidentMb(server.pid);
