@@ -7,17 +7,11 @@ import { ROUTES } from "../../reconciler/nodes/routes.ts";
 import { createBackgroundTasks, createBodyReader } from "../http/rim.ts";
 import type { Served } from "../http/server.ts";
 import { serveConversion } from "./crd-convert.ts";
-import { createShadow, updateStatus } from "./shadow-status.ts";
-import { cordonAndDrain, type DrainTools, findPolicy } from "./drain-node.ts";
-import { createIdentify } from "./identify-caller.ts";
-import { type NodeRoutes, serveNodeApi } from "./node-api.ts";
-import { excludeFromLoadBalancers, removeExclusion, uncordon } from "./node-service.ts";
+import { serveNodeApi } from "./node-api.ts";
 import { showNodes } from "./show-nodes.ts";
 
 /** Bytes of what an agent sends, whose shadow's status has 2 kB. */
 const MAX_REPORT = 3 * 1024 * 1024;
-/** The ServiceAccount of the agents, as in the original. */
-const AGENT_ACCOUNT = "brupop-agent-service-account";
 
 /** Throws `BadConfiguration`. */
 export async function composeNodeApi(env: Environment, machine: Machine): Promise<Served> {
@@ -29,16 +23,7 @@ export async function composeNodeApi(env: Environment, machine: Machine): Promis
   const { requestTimeoutMs } = webhooks;
   const readBody = createBodyReader(MAX_REPORT);
   const rim = { clock, log, metrics: metrics.webhooks, tracer, tasks, readBody, requestTimeoutMs };
-  const routes = serveNodeApi({
-    rim,
-    identify: createIdentify(cluster, { namespace, account: AGENT_ACCOUNT }),
-    routes: createNodeRoutes({
-      cluster,
-      clock,
-      namespace,
-      policyOf: (node, call) => findPolicy(cluster, node, call),
-    }),
-  });
+  const routes = serveNodeApi({ rim, cluster, namespace });
   const identity = `${configuration.identity ?? "node-api"}_${randomUUID()}`;
   const shown = showNodes({ cluster, clock, log, metrics, identity, namespace });
   return {
@@ -49,17 +34,5 @@ export async function composeNodeApi(env: Environment, machine: Machine): Promis
     tracer,
     rim,
     routes: new Map([...routes, [ROUTES.convert.path, serveConversion(rim)]]),
-  };
-}
-
-/** The routes of the node API. */
-export function createNodeRoutes(tools: DrainTools): NodeRoutes {
-  return {
-    create: createShadow(tools),
-    update: updateStatus(tools),
-    cordonAndDrain: cordonAndDrain(tools),
-    uncordon: uncordon(tools),
-    excludeFromLb: excludeFromLoadBalancers(tools),
-    removeExclusionFromLb: removeExclusion(tools),
   };
 }

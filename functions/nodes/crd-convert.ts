@@ -3,7 +3,6 @@
  * review: there is no token to check, and the bound of a body is larger than that of admission. Every review is
  * answered with 200; `Failure` inside it fails the request of the API server's client.
  */
-import type { IncomingMessage } from "node:http";
 import { answerConversion } from "../../reconciler/nodes/convert.ts";
 import { ROUTES } from "../../reconciler/nodes/routes.ts";
 import {
@@ -20,33 +19,23 @@ import {
 /** Bytes: shadows have 2 kB, so that 15,000 of them are converted at once. */
 export const MAX_REVIEW = 32 * 1024 * 1024;
 
-interface Converted {
-  readonly value: object;
-  readonly bytes: number;
-}
-
 /** Serves the conversion over HTTP. */
 export function serveConversion(rim: Pick<Rim, "clock" | "log" | "metrics" | "requestTimeoutMs">): Handler {
   const readBody = createBodyReader(MAX_REVIEW);
-
-  async function convert(request: IncomingMessage, signal: AbortSignal): Promise<Converted | HttpRefusal> {
-    if (request.method !== ROUTES.convert.method) return { status: 405, message: "POST a ConversionReview" };
-    try {
-      const body = await readBody(request, signal);
-      if ("status" in body) return body;
-      const value = answerConversion(body.value);
-      return value ? { value, bytes: body.bytes } : { status: 400, message: "the body is not a ConversionReview" };
-    } catch (error) {
-      rim.log.warn("the request for a conversion could not be read", { error });
-      return { status: 400, message: "the body was cut off, or took too long" };
-    }
-  }
+  const refuse = (refusal: HttpRefusal): HttpAnswer =>
+    refuseRequest(refusal, { error: refusal.message, code: "BadRequest" });
 
   async function answer({ request, signal }: Exchange): Promise<HttpAnswer> {
-    const converted = await convert(request, signal);
-    if ("status" in converted) return refuseRequest(converted, { error: converted.message, code: "BadRequest" });
-    const { value, bytes: receivedBytes } = converted;
-    return { status: 200, text: JSON.stringify(value), headers: { "content-type": "application/json" }, receivedBytes };
+    if (request.method !== ROUTES.convert.method) return refuse({ status: 405, message: "POST a ConversionReview" });
+    const body = await readBody(request, signal).catch((error: unknown): HttpRefusal => {
+      rim.log.warn("the request for a conversion could not be read", { error });
+      return { status: 400, message: "the body was cut off, or took too long" };
+    });
+    if ("status" in body) return refuse(body);
+    const value = answerConversion(body.value);
+    if (!value) return refuse({ status: 400, message: "the body is not a ConversionReview" });
+    const headers = { "content-type": "application/json" };
+    return { status: 200, text: JSON.stringify(value), headers, receivedBytes: body.bytes };
   }
 
   return serveEndpoint({ route: "crdconvert", deadlineMs: () => rim.requestTimeoutMs, answer }, rim);

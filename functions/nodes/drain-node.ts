@@ -1,37 +1,32 @@
 /**
- * One round of a drain: cordon -> list the pods -> evict those that have to leave -> record the rest. Any replica may
- * run the next round; each round starts from the state that it finds. The node counts as drained only if a round finds
- * it cordoned by an earlier round, and no pod left.
+ * Takes a node out of service and gives it back.
+ *
+ * A drain, one round a request: cordon -> list the pods -> evict those that have to leave -> record the rest. Any
+ * replica may run the next round; each round starts from the state that it finds. The node counts as drained only if a
+ * round finds it cordoned by an earlier round, and no pod left.
  *
  *   cordoned now, or pods left --503, Retry-After--> again --> ... --> no pod left --200--> the agent may announce its reboot
  *
  * A node whose policy is frozen, or which no policy has in a slot, never counts as drained and does not reboot (§17.2),
- * even if it announced the reboot before and its host did not get the call.
+ * even if it announced the reboot before and its host did not get the call. Given back are only our own marks.
  */
 import { startDeadline } from "../../infra/deadline.ts";
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { type CustomObject, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
-import { type PodObject, evictions, pods } from "../../infra/kubernetes/resources.ts";
-import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { findEvictable } from "../../reconciler/nodes/node-pod.ts";
-import { markNode } from "../../reconciler/nodes/node-marks.ts";
-import { type Policy, isInvalid, readPolicy } from "../../reconciler/nodes/policy.ts";
-import type { BlockedPod, DrainStatus } from "../../reconciler/nodes/shadow.ts";
-import { type NodeAnswer, type NodeRequest, type NodeRoute, refuseNode } from "./node-answer.ts";
-import { changeNode } from "./node-service.ts";
-import { type ShadowTools, getShadow, isDrainWanted, patchStatus, readShadowStatus } from "./shadow-store.ts";
+import { hasCode, messageOf, RolloutError } from "../../infra/errors.ts";
 import type { Status } from "../../infra/kubernetes/api-error.ts";
-import { RolloutError, hasCode, messageOf } from "../../infra/errors.ts";
-import { visitEach } from "../../infra/slots.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
-
-/** The fields of a policy that a drain uses. */
-export type DrainPolicy = Pick<Policy, "name" | "drain" | "status">;
-
-export interface DrainTools extends ShadowTools {
-  /** The policy that has the node in one of its slots. */
-  readonly policyOf: (nodeName: string, call: Call) => Promise<DrainPolicy | undefined>;
-}
+import { evictions, type Node, nodes, type PodObject, pods } from "../../infra/kubernetes/resources.ts";
+import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
+import { visitEach } from "../../infra/slots.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { readHealth } from "../../reconciler/nodes/node.ts";
+import { isOurs, markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
+import { findEvictable } from "../../reconciler/nodes/node-pod.ts";
+import type { Policy } from "../../reconciler/nodes/policy.ts";
+import type { BlockedPod, DrainStatus } from "../../reconciler/nodes/shadow.ts";
+import { type NodeAnswer, type NodeRequest, refuseNode } from "./node-answer.ts";
+import { findPolicy, getShadow, isDrainWanted, patchStatus, readShadowStatus, whyNoReboot } from "./shadow.ts";
 
 /** Seconds until the next round. */
 const NEXT_ROUND_S = 5;
@@ -45,50 +40,23 @@ const MAX_RECORDED = 20;
  * 200 once the node is drained, or once its drain has timed out and the policy allows the reboot. 503 until then, and
  * while the policy is frozen or unknown. 409 if no reboot of the node is wanted.
  */
-export function cordonAndDrain(tools: DrainTools): NodeRoute {
-  return async (request) => {
-    const shadow = await getShadow(tools, request);
-    if (!isDrainWanted(shadow)) return refuseNode("Conflict", `${shadow.metadata.name} wants no reboot`);
-    const uid = shadow.metadata.uid ?? "";
-    const isNew = await changeNode(tools, request, (node) => markNode(node, { shadowUid: uid, exclude: false }));
-    const left = findEvictable(await listPods(tools, request));
-    const blocked = await evictAll(tools, request, left);
-    const policy = await tools.policyOf(request.node.metadata?.name ?? "", request.call);
-    const drain = describeRound({ now: tools.clock.now(), shadow, left, blocked, policy });
-    if (!(await record(tools, request, { shadow, drain }))) return notYet(drain, NEXT_ROUND_S);
-    if (isNew) return notYet(drain, AFTER_CORDON_S);
-    return answerRound(drain, policy);
-  };
-}
-
-function answerRound(drain: DrainStatus, policy: DrainPolicy | undefined): NodeAnswer {
+export async function cordonAndDrain(request: NodeRequest): Promise<NodeAnswer> {
+  const shadow = await getShadow(request);
+  if (!isDrainWanted(shadow)) return refuseNode("Conflict", `${shadow.metadata.name} wants no reboot`);
+  const uid = shadow.metadata.uid ?? "";
+  const isNew = await changeNode(request, (node) => markNode(node, { shadowUid: uid, exclude: false }));
+  const left = findEvictable(await listPods(request));
+  const blocked = await evictAll(request, left);
+  const policy = await findPolicy(request);
+  const drain = describeRound({ now: request.clock.now(), shadow, left, blocked, policy });
+  if (!(await record(request, shadow, drain))) return notYet(drain, NEXT_ROUND_S);
+  if (isNew) return notYet(drain, AFTER_CORDON_S);
   if (drain.remaining > 0 && drain["forced"] !== true) return notYet(drain, NEXT_ROUND_S);
   const why = whyNoReboot(policy);
   return why === undefined ? { status: 200, body: answerOf(drain) } : refuseNode("Unavailable", why);
 }
 
-/**
- * Why a drained node must not reboot now (§17.2). Without a policy nobody knows whether it is frozen: it may have been
- * deleted, or its status cannot be read. The reconciler gives the node another policy, or sends it back to `Idle`.
- */
-export function whyNoReboot(policy: DrainPolicy | undefined): string | undefined {
-  if (!policy) return "no NodeUpdatePolicy has the node in a slot for an update that goes on: it does not reboot";
-  const { frozen } = policy.status;
-  if (!frozen) return undefined;
-  return `policy ${policy.name} is frozen, and reboots no node: ${frozen.message}`;
-}
-
-/** Evicts the pods within `EVICTIONS_SHARE` of the request's time. */
-async function evictAll(
-  { cluster, clock }: DrainTools,
-  { call }: NodeRequest,
-  pods: readonly PodObject[],
-): Promise<BlockedPod[]> {
-  using deadline = startDeadline(Math.floor((call.deadlineMs ?? 0) * EVICTIONS_SHARE), undefined, clock);
-  return await evictPods(cluster, pods, { ...call, signal: deadline.signal });
-}
-
-async function listPods({ cluster }: DrainTools, { node, call }: NodeRequest): Promise<PodObject[]> {
+async function listPods({ cluster, node, call }: NodeRequest): Promise<PodObject[]> {
   const found: PodObject[] = [];
   for await (const { items } of cluster.list(pods, { fieldSelector: `spec.nodeName=${node.metadata?.name}` }, call))
     found.push(...items);
@@ -97,7 +65,7 @@ async function listPods({ cluster }: DrainTools, { node, call }: NodeRequest): P
 
 interface Round {
   readonly now: number;
-  readonly policy: DrainPolicy | undefined;
+  readonly policy: Policy | undefined;
   readonly shadow: CustomObject;
   readonly left: readonly PodObject[];
   readonly blocked: readonly BlockedPod[];
@@ -116,23 +84,19 @@ function describeRound({ now, policy, shadow, left, blocked }: Round): DrainStat
 }
 
 /** True if the drain has timed out and its policy then lets the node reboot with the remaining pods. */
-const isOver = ({ drain }: DrainPolicy, startedAt: number, now: number): boolean =>
+const isOver = ({ drain }: Policy, startedAt: number, now: number): boolean =>
   drain.onTimeout === "Reboot" && now >= startedAt + drain.timeoutSeconds * 1000;
 
 /**
  * Writes the progress; resolves with false if that fails, for example because the shadow has changed: the next round
  * reads the shadow again.
  */
-async function record(
-  tools: DrainTools,
-  { call, log }: NodeRequest,
-  { shadow, drain }: { readonly shadow: CustomObject; readonly drain: DrainStatus },
-): Promise<boolean> {
+async function record(request: NodeRequest, shadow: CustomObject, drain: DrainStatus): Promise<boolean> {
   try {
-    await patchStatus(tools, { shadow, status: { drain } }, call);
+    await patchStatus(request, shadow, { drain });
     return true;
   } catch (error) {
-    log.info("the progress of a drain was not recorded; the next round goes on", {
+    request.log.info("the progress of a drain was not recorded; the next round goes on", {
       shadow: shadow.metadata.name,
       error,
     });
@@ -147,31 +111,22 @@ const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
   retryAfterSeconds,
 });
 
-/**
- * The policy that has the node in one of its slots, for an attempt that was not given up; undefined if none whose status
- * can be read has it.
- */
-export async function findPolicy(cluster: Cluster, nodeName: string, call: Call): Promise<Policy | undefined> {
-  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
-    for (const policy of items.map(readPolicy))
-      if (!isInvalid(policy) && policy.status.active.some(({ node, ending }) => node === nodeName && !ending))
-        return policy;
-  return undefined;
-}
-
 /** Concurrent evictions: webhooks and budgets judge each of them. */
 const AT_ONCE = 5;
 /** Milliseconds of one eviction: webhooks may take 10 s. */
 const MAX_MS = 15_000;
 
 /**
- * Asks for the eviction of each pod once, pinned to the UID that was listed, until the signal of the call fires. Resolves with the pods that were refused or
- * are still terminating. A pod that is gone, or whose name belongs to another pod by now, needs none.
+ * Asks for the eviction of each pod once, pinned to the UID that was listed, within `EVICTIONS_SHARE` of the request's
+ * time. Resolves with the pods that were refused or are still terminating. A pod that is gone, or whose name belongs to
+ * another pod by now, needs none.
  */
-async function evictPods(cluster: Cluster, pods: readonly PodObject[], call: Call): Promise<BlockedPod[]> {
+async function evictAll({ cluster, clock, call }: NodeRequest, pods: readonly PodObject[]): Promise<BlockedPod[]> {
+  using deadline = startDeadline(Math.floor((call.deadlineMs ?? 0) * EVICTIONS_SHARE), undefined, clock);
+  const { signal } = deadline;
   const blocked: BlockedPod[] = [];
-  await visitEach(pods, { atOnce: AT_ONCE, ...(call.signal && { signal: call.signal }) }, async (pod) => {
-    const reason = await evict(cluster, pod, call);
+  await visitEach(pods, { atOnce: AT_ONCE, signal }, async (pod) => {
+    const reason = await evict(cluster, pod, { ...call, signal });
     const { namespace, name } = readIdentity(pod.metadata ?? {});
     if (reason) blocked.push({ namespace, name, ...reason });
   });
@@ -210,4 +165,53 @@ function reasonOf(error: unknown): string {
   return error.code === "Throttled" && (isBudget || message.startsWith("admission webhook"))
     ? "DisruptionBudget"
     : error.code;
+}
+
+/** Cordons the node and excludes it from load balancers, in one patch, if its reboot is wanted. */
+export async function excludeFromLoadBalancers(request: NodeRequest): Promise<NodeAnswer> {
+  const shadow = await getShadow(request);
+  if (!isDrainWanted(shadow)) return refuseNode("Conflict", `${shadow.metadata.name} wants no reboot`);
+  await changeNode(request, (node) => markNode(node, { shadowUid: shadow.metadata.uid ?? "", exclude: true }));
+  return { status: 200 };
+}
+
+/** Undoes our exclusion alone: the agents of the original uncordon right afterwards. */
+export const removeExclusion = (request: NodeRequest): Promise<NodeAnswer> => giveBack(request, "exclusion");
+
+/** Undoes our cordon and our exclusion, and clears the progress of the drain. */
+export const uncordon = (request: NodeRequest): Promise<NodeAnswer> => giveBack(request, "all");
+
+/**
+ * An announced reboot may happen at any moment: until the agent is back, the node keeps its marks. So does a node that
+ * is not Ready.
+ */
+async function giveBack(request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {
+  const shadow = await getShadow(request);
+  const status = readShadowStatus(shadow);
+  const { node } = request;
+  if (status?.rebooting)
+    return refuseNode("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
+  if (isOurs(node) && !isReady(node))
+    return refuseNode("Conflict", `node ${node.metadata?.name} is not Ready: it stays cordoned until it is`);
+  await changeNode(request, (now) => (isReady(now) ? unmarkNode(now, what) : undefined));
+  if (what === "all" && status?.drain) await patchStatus(request, shadow, { drain: null });
+  return { status: 200 };
+}
+
+const isReady = ({ status }: Node): boolean => readHealth(status).ready;
+
+/**
+ * Patches the node until nothing is left to do; reads it again after a conflict. Resolves with true if there was
+ * something to do.
+ */
+async function changeNode(request: NodeRequest, decide: (node: Node) => NodePatch | undefined): Promise<boolean> {
+  const { cluster, node: first, call } = request;
+  const name = first.metadata?.name ?? "";
+  const attempt = async (number: number): Promise<boolean> => {
+    const body = decide(number === 1 ? first : await cluster.get(nodes, { name }, call));
+    if (!body) return number > 1;
+    await cluster.patch(nodes, { name, type: "merge", body }, call);
+    return true;
+  };
+  return await retryOnConflict(attempt, request);
 }

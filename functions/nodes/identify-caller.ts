@@ -8,12 +8,11 @@
  */
 import * as z from "zod";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
-import { type Node, type PodObject, nodes, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
+import { type Node, nodes, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
 import { isTokenFor } from "../../infra/kubernetes/tokens.ts";
 import { AUDIENCE, HEADERS } from "../../reconciler/nodes/routes.ts";
-import { type NodeAnswer, refuseNode } from "./node-answer.ts";
+import { type NodeAnswer, type NodeRequest, refuseNode } from "./node-answer.ts";
 
 interface Identified {
   readonly node: Node;
@@ -25,24 +24,23 @@ interface Claim {
   readonly token: string;
 }
 
+/** What a caller is judged with: the cluster, the agents' namespace, and the bounds of the request. */
+type Judging = Pick<NodeRequest, "cluster" | "namespace" | "call">;
+
+/** The ServiceAccount of the agents, as in the original. */
+const AGENT_ACCOUNT = "brupop-agent-service-account";
+
 /**
  * Resolves with the Node that the caller speaks for, or with the refusal; rejects if the API server could not be asked.
  */
-export type Identify = (headers: IncomingHttpHeaders, call: Call) => Promise<Identified | NodeAnswer>;
-
-export function createIdentify(cluster: Cluster, agents: AgentAccount): Identify {
-  return async (headers, call) => {
-    const claim = readClaim(headers);
-    if ("status" in claim) return claim;
-    if (!isTokenFor(claim.token, AUDIENCE))
-      return refuseNode("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
-    const pod = judgeReview(await review(cluster, claim.token, call), agents);
-    if ("status" in pod) return pod;
-    return (
-      (await placePod(cluster, { pod, claim, namespace: agents.namespace }, call)) ??
-      (await findNode(cluster, claim, call))
-    );
-  };
+export async function identifyCaller(headers: IncomingHttpHeaders, by: Judging): Promise<Identified | NodeAnswer> {
+  const claim = readClaim(headers);
+  if ("status" in claim) return claim;
+  if (!isTokenFor(claim.token, AUDIENCE))
+    return refuseNode("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
+  const pod = judgeReview(await review(claim.token, by), by.namespace);
+  if ("status" in pod) return pod;
+  return (await placePod(pod, claim, by)) ?? (await findNode(claim, by));
 }
 
 const TEXT = /^[\x21-\x7e]{1,16384}$/;
@@ -57,7 +55,7 @@ function readClaim(headers: IncomingHttpHeaders): Claim | NodeAnswer {
   );
 }
 
-async function review(cluster: Cluster, token: string, call: Call): Promise<unknown> {
+async function review(token: string, { cluster, call }: Judging): Promise<unknown> {
   const body = {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenReview",
@@ -67,22 +65,16 @@ async function review(cluster: Cluster, token: string, call: Call): Promise<unkn
   return (await cluster.create(tokenReviews, { body }, call)).status;
 }
 
-interface Placement {
-  readonly pod: TokenPod;
-  readonly claim: Claim;
-  readonly namespace: string;
-}
-
 /** The refusal of a pod that does not run on the node of the claim, or whose token was made for another node. */
 async function placePod(
-  cluster: Cluster,
-  { pod, claim, namespace }: Placement,
-  call: Call,
+  pod: TokenPod,
+  claim: Claim,
+  { cluster, namespace, call }: Judging,
 ): Promise<NodeAnswer | undefined> {
   const { nodeName = claim.nodeName, nodeUid = claim.nodeUid } = pod;
   const live = await cluster.get(pods, { namespace, name: pod.name }, call).catch(absent);
   if (live?.metadata?.uid !== pod.uid) return refuseNode("Forbidden", `pod ${pod.name} of the token is gone`);
-  if (placeOf(live) !== claim.nodeName)
+  if (live.spec?.nodeName !== claim.nodeName)
     return refuseNode("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
   if (nodeName !== claim.nodeName)
     return refuseNode("Forbidden", `the token of pod ${pod.name} is for node ${nodeName}, not for ${claim.nodeName}`);
@@ -94,9 +86,7 @@ async function placePod(
   return undefined;
 }
 
-const placeOf = ({ spec }: PodObject): string | undefined => spec?.nodeName;
-
-async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Call): Promise<Identified | NodeAnswer> {
+async function findNode({ nodeName, nodeUid }: Claim, { cluster, call }: Judging): Promise<Identified | NodeAnswer> {
   const node = await cluster.get(nodes, { name: nodeName }, call).catch(absent);
   return node?.metadata?.uid === nodeUid
     ? { node }
@@ -111,12 +101,6 @@ interface TokenPod {
   readonly nodeUid?: string;
 }
 
-/** The ServiceAccount of the agents. */
-interface AgentAccount {
-  readonly namespace: string;
-  readonly account: string;
-}
-
 const REVIEWED = z.looseObject({
   authenticated: z.literal(true),
   audiences: z.array(z.string()),
@@ -129,12 +113,12 @@ const REVIEWED = z.looseObject({
  * one that is not an agent's. An error refuses even beside `authenticated`. A missing list of audiences refuses as
  * well: the reviewer has ignored ours.
  */
-export function judgeReview(status: unknown, { namespace, account }: AgentAccount): TokenPod | NodeAnswer {
+export function judgeReview(status: unknown, namespace: string): TokenPod | NodeAnswer {
   const reviewed = REVIEWED.safeParse(status);
   if (!reviewed.success || !reviewed.data.audiences.includes(AUDIENCE))
     return refuseNode("Unauthorized", "the token is not valid here");
   const { username, extra = {} } = reviewed.data.user;
-  if (username !== `system:serviceaccount:${namespace}:${account}`)
+  if (username !== `system:serviceaccount:${namespace}:${AGENT_ACCOUNT}`)
     return refuseNode("Forbidden", `${username} is not the ServiceAccount of the agents`);
   const only = (key: string): string | undefined => {
     const values = extra[`authentication.kubernetes.io/${key}`] ?? [];

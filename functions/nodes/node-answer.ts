@@ -1,5 +1,6 @@
 /** The contract between the rim of the node API (node-api.ts) and its routes. */
-import type { Call } from "../../infra/kubernetes/cluster.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Node } from "../../infra/kubernetes/resources.ts";
 import type { Log } from "../../infra/log.ts";
 import type { ApiError } from "../../reconciler/nodes/routes.ts";
@@ -13,8 +14,13 @@ export interface NodeAnswer {
   readonly retryAfterSeconds?: number;
 }
 
-/** A request of an agent that speaks for this node. */
+/** A request of an agent that speaks for this node, and what its answer is made with. */
 export interface NodeRequest {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The namespace of the shadows. */
+  readonly namespace: string;
   /** As read for this request. */
   readonly node: Node;
   readonly body: unknown;
@@ -22,7 +28,6 @@ export interface NodeRequest {
   readonly ifMatch: string | undefined;
   /** The bounds of the request. */
   readonly call: Call;
-  readonly log: Log;
 }
 
 export type NodeRoute = (request: NodeRequest) => Promise<NodeAnswer>;

@@ -12,19 +12,27 @@ import { unlessAborted } from "../../infra/deadline.ts";
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import { HEADERS, ROUTES } from "../../reconciler/nodes/routes.ts";
 import { type Exchange, type Handler, type HttpAnswer, type Rim, serveEndpoint, TIMEOUT_SHARE } from "../http/rim.ts";
-import type { Identify } from "./identify-caller.ts";
+import { cordonAndDrain, excludeFromLoadBalancers, removeExclusion, uncordon } from "./drain-node.ts";
+import { identifyCaller } from "./identify-caller.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuseNode } from "./node-answer.ts";
+import { createShadow, updateStatus } from "./shadow.ts";
 
 type NodeRouteName = Exclude<keyof typeof ROUTES, "convert" | "ping">;
-export type NodeRoutes = Readonly<Record<NodeRouteName, NodeRoute>>;
 
-interface NodeApi {
+const NODE_ROUTES: Readonly<Record<NodeRouteName, NodeRoute>> = {
+  create: createShadow,
+  update: updateStatus,
+  cordonAndDrain,
+  uncordon,
+  excludeFromLb: excludeFromLoadBalancers,
+  removeExclusionFromLb: removeExclusion,
+};
+
+interface NodeApi extends Pick<NodeRequest, "cluster" | "namespace"> {
   readonly rim: Pick<Rim, "clock" | "log" | "metrics" | "tasks" | "readBody" | "requestTimeoutMs">;
-  readonly identify: Identify;
-  readonly routes: NodeRoutes;
 }
 
-const NAMES = Object.keys(ROUTES).filter((name): name is NodeRouteName => name !== "convert" && name !== "ping");
+const NAMES = Object.keys(NODE_ROUTES) as NodeRouteName[];
 
 /** The handlers by path. */
 export function serveNodeApi(api: NodeApi): ReadonlyMap<string, Handler> {
@@ -69,22 +77,25 @@ function serveRoute(api: NodeApi, name: NodeRouteName): Handler {
 }
 
 async function answerFor(
-  { rim, identify, routes }: NodeApi,
+  { rim, cluster, namespace }: NodeApi,
   name: NodeRouteName,
   { request, signal, deadlineMs }: Exchange,
 ): Promise<NodeAnswer> {
-  const caller = await identify(request.headers, { deadlineMs, signal });
+  const call = { deadlineMs, signal };
+  const caller = await identifyCaller(request.headers, { cluster, namespace, call });
   if ("status" in caller) return caller;
   const received = name === "update" ? await rim.readBody(request, signal) : { value: undefined };
   if ("status" in received) return { status: received.status, body: { error: received.message, code: "BadRequest" } };
-  const nodeRequest: NodeRequest = {
+  return await NODE_ROUTES[name]({
+    cluster,
+    namespace,
+    clock: rim.clock,
+    log: rim.log,
     node: caller.node,
     body: received.value,
     ifMatch: readVersion(request.headers[HEADERS.ifMatch]),
-    call: { deadlineMs, signal },
-    log: rim.log,
-  };
-  return await routes[name](nodeRequest);
+    call,
+  });
 }
 
 /** An entity tag, quoted or not. */

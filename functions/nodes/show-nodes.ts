@@ -12,7 +12,7 @@ import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
-import { STATES } from "../../reconciler/nodes/shadow.ts";
+import { shadowName, STATES } from "../../reconciler/nodes/shadow.ts";
 
 interface NodesOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** The namespace of the shadows. */
@@ -46,20 +46,20 @@ export const MAX_VERSIONS = 100;
 /** Kinds of transitions of a policy, and reasons why its nodes wait; both lists are bounded by their writers. */
 export const MAX_KINDS = 200;
 
-/** The fields of a node that the series use. */
-interface MeasuredNode extends Pick<Shadow, "name"> {
-  readonly owner?: Shadow["owner"];
-  readonly status: Pick<NonNullable<Shadow["status"]>, "current_version" | "current_state" | "crash_count"> | undefined;
-}
+type NodeSampler = (
+  shadows: readonly Pick<Shadow, "name" | "status">[],
+  policies: readonly (Policy | InvalidPolicy)[],
+) => Samples;
 
-type NodeSampler = (shadows: readonly MeasuredNode[], policies: readonly (Policy | InvalidPolicy)[]) => Samples;
+const PREFIX = shadowName("");
 
 /** A version that no node has any more is shown as 0 until the process ends. */
 export function createNodeSampler(): NodeSampler {
   const seenVersions = new Set<string>([OTHER]);
   return (shadows, policies) => {
-    const reported = shadows.flatMap(({ name, owner, status }) =>
-      status ? [{ node: owner?.name ?? name, ...status }] : [],
+    const reported = shadows.flatMap(({ name, status }) =>
+      // One of another name belongs to no agent, and might repeat a series.
+      status && name.startsWith(PREFIX) ? [{ node: name.slice(PREFIX.length), ...status }] : [],
     );
     for (const { current_version } of reported) if (seenVersions.size < MAX_VERSIONS) seenVersions.add(current_version);
     const versions = Map.groupBy(reported, ({ current_version: version }) =>
@@ -109,11 +109,8 @@ function samplePolicy(of: Policy): Row[] {
 
 const bounded = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_KINDS);
 
-/** By metric, each label set once: Prometheus refuses a scrape that repeats one. */
+/** By metric: each policy has a row of most. */
 function merge(rows: readonly Row[]): Samples {
   const byMetric = Map.groupBy(rows, ([{ name }]) => name);
-  const once = (samples: readonly Sample[]): Sample[] => [
-    ...new Map(samples.map((one) => [JSON.stringify(one.labels), one])).values(),
-  ];
-  return new Map([...byMetric].map(([name, own]) => [name, once(own.flatMap(([, samples]) => samples))]));
+  return new Map([...byMetric].map(([name, own]) => [name, own.flatMap(([, samples]) => samples)]));
 }

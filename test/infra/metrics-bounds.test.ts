@@ -12,8 +12,7 @@ import {
 } from "../../functions/nodes/show-nodes.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
-import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";
-import { readPolicy } from "../../reconciler/nodes/policy.ts";
+import { NO_STATUS, readPolicy } from "../../reconciler/nodes/policy.ts";
 import { skippingClock } from "./stage.ts";
 
 /** The maximum number of a metric's label sets; 1 for all others. */
@@ -32,7 +31,6 @@ const BOUNDS: Readonly<Record<string, number>> = {
 
 const ACTIVE = {
   nodeUid: "u",
-  shadowUid: "s",
   from: "1",
   to: "2",
   bootId: "b",
@@ -44,8 +42,8 @@ const ACTIVE = {
 it("no metric of nodes has more series than is stated, for any shadows and policies", () => {
   const nodes = Array.from({ length: MAX_NODES + 200 }, (_, i) => `node-${i}`);
   const shadows = nodes.map((name) => ({
-    name,
-    status: { current_version: name, current_state: "Idle", crash_count: 1 } as const,
+    name: `brs-${name}`,
+    status: { current_version: name, target_version: name, current_state: "Idle", crash_count: 1 } as const,
   }));
   const kinds = Array.from({ length: MAX_KINDS + 100 }, (_, i) => `${i}`);
   const status = {

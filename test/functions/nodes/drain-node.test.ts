@@ -1,19 +1,12 @@
-/** Drains: one round a request, and never a 200 while a pod is left. */
+/**
+ * A node is taken out of service by drains, one round a request and never a 200 while a pod is left, and given back: our
+ * own marks alone are undone, and never after a reboot was announced.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dig, type KubeObject, listOf } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
-import {
-  type Agent,
-  createShadow,
-  FROZEN,
-  type NodeAnswer,
-  type NodeStage,
-  playAgent,
-  POLICY,
-  setNodeStage,
-  SHADOWS,
-} from "./stage.ts";
+import { type Agent, createShadow, FROZEN, type NodeAnswer, type NodeStage, playAgent, setNodeStage } from "./stage.ts";
 import { add } from "../../builders.ts";
 
 const BASE = "/bottlerocket-node-resource";
@@ -45,27 +38,21 @@ function endPods({ emulator: { store } }: NodeStage): void {
     if (metadata.deletionTimestamp) store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
 }
 
-async function start(t: Parameters<typeof setNodeStage>[0], options?: Parameters<typeof setNodeStage>[1]) {
+async function start(
+  t: Parameters<typeof setNodeStage>[0],
+  {
+    status,
+    ...options
+  }: Parameters<typeof setNodeStage>[1] & Pick<Parameters<typeof createShadow>[2] & {}, "status"> = {},
+) {
   const stage = await setNodeStage(t, options);
-  createShadow(stage, "node-1");
+  createShadow(stage, "node-1", status ? { status } : {});
   return { stage, agent: await playAgent(stage, "node-1") };
 }
 
 const progress = (stage: NodeStage): unknown => dig(stage.shadow("node-1"), "status", "drain");
 
 describe("a drain", () => {
-  it("does not obey the shadow of an earlier node of that name, which Kubernetes has not collected yet", async (t) => {
-    const { stage, agent } = await start(t);
-    createPod(stage, "a-0");
-    const shadow = stage.shadow("node-1");
-    const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "node-1", uid: "an earlier node" }];
-    if (shadow) stage.emulator.store.update(SHADOWS, { ...shadow, metadata: { ...shadow.metadata, ownerReferences } });
-    const { status, body } = await drainOnce(stage, agent);
-    assert.equal(status, 404, JSON.stringify(body));
-    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
-    assert.ok(isKept(stage.emulator.store, "a-0"));
-  });
-
   it("cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "a-0");
@@ -156,25 +143,18 @@ describe("a drain", () => {
     assert.ok(isKept(store, "a-0"));
   });
 
-  it("keeps the time of its first round, for its timeout", async (t) => {
-    const { stage, agent } = await start(t);
-    createPod(stage, "a-0");
-    await drainOnce(stage, agent);
-    const first = dig(progress(stage), "started_at");
-    await drainOnce(stage, agent);
-    assert.equal(dig(progress(stage), "started_at"), first);
-  });
-
-  it("that the policy gives up answers 200 with the pods that stay, and says so in the shadow", async (t) => {
+  it("that the policy gives up, a while after its first round, answers 200 with the pods that stay", async (t) => {
+    const at = "2026-01-01T00:00:00Z";
     const { stage, agent } = await start(t, {
-      policy: { ...POLICY, drain: { timeoutSeconds: 0, onTimeout: "Reboot" } },
+      policy: { drain: { timeoutSeconds: 60, onTimeout: "Reboot" } },
+      status: { drain: { started_at: at, round_at: at, remaining: 1, blocked: [] } },
     });
     createPod(stage, "a-0");
     await drainOnce(stage, agent);
     const { status, body } = await drainOnce(stage, agent);
     assert.equal(status, 200);
     assert.partialDeepStrictEqual(body, { remaining: 1 });
-    assert.equal(dig(progress(stage), "forced"), true);
+    assert.deepEqual([dig(progress(stage), "forced"), dig(progress(stage), "started_at")], [true, at]);
   });
 
   const NO_REBOOT = [
@@ -209,4 +189,84 @@ describe("a drain", () => {
       assert.equal((await stage.call(agent, `POST ${BASE}/exclude-from-lb`)).status, 409);
       assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
     });
+});
+
+describe("giving a node back", () => {
+  it("undoes the cordon, the exclusion and the progress together", async (t) => {
+    const { stage, agent } = await start(t);
+    const before = stage.node("node-1");
+    assert.equal((await stage.call(agent, `POST ${BASE}/exclude-from-lb`)).status, 200);
+    const label = "node.kubernetes.io/exclude-from-external-load-balancers";
+    assert.partialDeepStrictEqual(stage.node("node-1"), {
+      metadata: { labels: { [label]: "True" } },
+      spec: { unschedulable: true },
+    });
+    await drainOnce(stage, agent);
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    const { labels, annotations } = stage.node("node-1").metadata;
+    assert.deepEqual(
+      [labels, annotations ?? {}, stage.node("node-1")["spec"]],
+      [before.metadata.labels, {}, before["spec"]],
+    );
+    assert.equal(progress(stage), undefined);
+  });
+
+  it("leaves a person's cordon, also after a drain", async (t) => {
+    const { stage, agent } = await start(t);
+    stage.emulator.store.update("nodes", { ...stage.node("node-1"), spec: { unschedulable: true } });
+    assert.equal((await drainOnce(stage, agent)).status, 200);
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), true);
+  });
+
+  it("of the exclusion alone leaves the cordon", async (t) => {
+    const { stage, agent } = await start(t);
+    const before = stage.node("node-1");
+    await stage.call(agent, `POST ${BASE}/exclude-from-lb`);
+    assert.equal((await stage.call(agent, `POST ${BASE}/remove-exclusion-from-lb`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), true);
+    assert.deepEqual(stage.node("node-1").metadata.labels, before.metadata.labels);
+  });
+
+  it("is refused while the node is not Ready, and not for long", async (t) => {
+    const { stage, agent } = await start(t);
+    const setReady = (status: string): void => {
+      const conditions = [{ type: "Ready", status }];
+      stage.emulator.store.update("nodes", {
+        ...stage.node("node-1"),
+        status: { ...(stage.node("node-1")["status"] as object), conditions },
+      });
+    };
+    await stage.call(agent, `POST ${BASE}/exclude-from-lb`);
+    for (const status of ["False", "Unknown"]) {
+      setReady(status);
+      for (const route of ["uncordon", "remove-exclusion-from-lb"]) {
+        const answer = await stage.call(agent, `POST ${BASE}/${route}`);
+        assert.equal(answer.status, 409);
+        assert.match(JSON.stringify(answer.body), /node-1 is not Ready: it stays cordoned until it is/);
+      }
+      assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), true);
+    }
+    setReady("True");
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
+    setReady("False");
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200, "there is nothing to give back");
+  });
+
+  it("is refused once a reboot is announced", async (t) => {
+    const stage = await setNodeStage(t);
+    createShadow(stage, "node-1", { status: { rebooting: { boot_id: "b-1", at: "2026-01-01T00:00:00Z" } } });
+    const agent = await playAgent(stage, "node-1");
+    for (const route of ["uncordon", "remove-exclusion-from-lb"])
+      assert.equal((await stage.call(agent, `POST ${BASE}/${route}`)).status, 409);
+  });
+
+  it("is repeated if the node changes meanwhile", async (t) => {
+    const { stage, agent } = await start(t);
+    await drainOnce(stage, agent);
+    stage.emulator.faults.inject({ verb: "patch", resource: "nodes", effect: { kind: "conflict" }, times: 2 });
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
+  });
 });

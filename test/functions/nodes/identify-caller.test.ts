@@ -1,8 +1,8 @@
 /** Who may speak for a node: tokens as TokenReview judges them, pods as they are. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { judgeReview } from "../../../functions/nodes/identify-caller.ts";
 import { createShadow, headersOf, NAMESPACE, playAgent, setNodeStage, type Agent, type NodeStage } from "./stage.ts";
-import { add } from "../../builders.ts";
 
 const UNCORDON = "POST /bottlerocket-node-resource/uncordon";
 
@@ -93,29 +93,6 @@ const CASES: readonly Case[] = [
   { name: "no headers", agent: async () => ({ headers: {} }), status: 400 },
 ];
 
-/** The original's cases: pods 1 to 4 on nodes 1 to 4. */
-describe("agents on four nodes", () => {
-  for (const [pod, node, status] of [
-    [1, 1, 200],
-    [1, 3, 403],
-    [4, 4, 200],
-  ] as const)
-    it(`the one of node ${pod}, for node ${node}, is answered with ${status}`, async (t) => {
-      const stage = await setNodeStage(t);
-      if (!stage.emulator.store.get("nodes", undefined, "node-4"))
-        add(stage.emulator.store, "Node", "node-4", { spec: {}, status: {} });
-      for (const n of [1, 2, 3, 4]) createShadow(stage, `node-${n}`, { spec: { state: "Idle" } });
-      const agents = new Map<number, Agent>();
-      for (const n of [1, 2, 3, 4]) agents.set(n, await playAgent(stage, `node-${n}`));
-      const token = agents.get(pod)?.headers["BrupopK8sAuthToken"] ?? "";
-      const answer = await stage.call(
-        { headers: headersOf(`node-${node}`, uidOf(stage, `node-${node}`), token) },
-        UNCORDON,
-      );
-      assert.equal(answer.status, status, JSON.stringify(answer.body));
-    });
-});
-
 describe("the node API, called with", () => {
   for (const { name, agent, status } of CASES)
     it(`${name}, answers ${status}`, async (t) => {
@@ -155,3 +132,44 @@ describe("the node API, called with", () => {
     assert.deepEqual([status, headers["retry-after"]], [503, "5"]);
   });
 });
+
+const EXTRA = { "authentication.kubernetes.io/pod-name": ["p"], "authentication.kubernetes.io/pod-uid": ["u"] };
+const USER = { username: "system:serviceaccount:ns:brupop-agent-service-account", extra: EXTRA };
+const GOOD = { authenticated: true, audiences: ["brupop-apiserver"], user: USER };
+
+const REVIEWS: readonly (readonly [name: string, status: unknown, refusal?: number])[] = [
+  ["authenticated for our audience", GOOD],
+  ["with one audience more", { ...GOOD, audiences: ["other", "brupop-apiserver"] }],
+  ["an error beside authenticated", { ...GOOD, error: "but" }, 401],
+  ["authenticated false", { ...GOOD, authenticated: false }, 401],
+  ["authenticated missing", { ...GOOD, authenticated: undefined }, 401],
+  ["no status", undefined, 401],
+  ["audiences missing: the reviewer ignored ours", { ...GOOD, audiences: undefined }, 401],
+  ["no audience", { ...GOOD, audiences: [] }, 401],
+  ["another audience", { ...GOOD, audiences: ["nomatch"] }, 401],
+  [
+    "another namespace",
+    { ...GOOD, user: { ...USER, username: "system:serviceaccount:other:brupop-agent-service-account" } },
+    403,
+  ],
+  ["no pod", { ...GOOD, user: { ...USER, extra: {} } }, 403],
+  ["no extra", { ...GOOD, user: { username: USER.username } }, 403],
+  [
+    "an empty list",
+    { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/pod-name": [] } } },
+    403,
+  ],
+  [
+    "two pods",
+    { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/pod-name": ["p", "q"] } } },
+    403,
+  ],
+];
+
+/** TokenReviews, by the original's cases and ours. */
+for (const [name, status, refusal] of REVIEWS)
+  it(`a review that says ${name} ${refusal ? `is refused with ${refusal}` : "is taken"}`, () => {
+    const judged = judgeReview(status, "ns");
+    if (refusal) assert.equal("status" in judged && judged.status, refusal);
+    else assert.deepEqual(judged, { name: "p", uid: "u" });
+  });

@@ -1,34 +1,16 @@
 /**
  * What a scrape of the node API shows of nodes and policies while no controller runs, and that one replica alone shows
- * it.
+ * it; the gauges from scrape to scrape, by the original's cases.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { showNodes } from "../../../functions/nodes/show-nodes.ts";
+import { createNodeSampler, showNodes } from "../../../functions/nodes/show-nodes.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { newShadow } from "../../../reconciler/nodes/shadow.ts";
-import type { Draft } from "../../emulator/objects.ts";
 import { keepingLog } from "../stage.ts";
 import { NAMESPACE, type NodeStage, setNodeStage, SHADOWS } from "./stage.ts";
-import { add, make } from "../../builders.ts";
-
-const POLICY_CRD: Draft = make("CustomResourceDefinition", "nodeupdatepolicies.zonewise.dev", {
-  spec: {
-    group: "zonewise.dev",
-    scope: "Cluster",
-    names: { plural: "nodeupdatepolicies", kind: "NodeUpdatePolicy" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: "object" } },
-        subresources: { status: {} },
-      },
-    ],
-  },
-});
+import { add } from "../../builders.ts";
 
 function addShadow({ emulator }: NodeStage, name: string, status: object | undefined): void {
   const shadow = newShadow({ name, uid: `uid-${name}` }, NAMESPACE);
@@ -54,9 +36,8 @@ const startReplica = ({ cluster }: NodeStage, identity: string): (() => Promise<
 };
 
 it("the metrics of the nodes are those of the stored objects, shown by one replica", async (t) => {
-  const stage = await setNodeStage(t);
+  const stage = await setNodeStage(t, { policy: "none" });
   const { store } = stage.emulator;
-  store.create("customresourcedefinitions.apiextensions.k8s.io", POLICY_CRD);
   const status = { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
   addShadow(stage, "n1", status);
   addShadow(stage, "n2", { ...status, current_version: "1.1.0", current_state: "ErrorReset", crash_count: 2 });
@@ -64,12 +45,12 @@ it("the metrics of the nodes are those of the stored objects, shown by one repli
   const transitions = [
     { from: "Idle", to: "StagedAndPerformedUpdate", fromVersion: "1.0.0", toVersion: "1.1.0", count: 7 },
   ];
-  const known = { node: "n1", nodeUid: "uid-n1", shadowUid: "s", from: "1.0.0", to: "1.1.0", bootId: "b" };
+  const known = { node: "n1", nodeUid: "uid-n1", from: "1.0.0", to: "1.1.0", bootId: "b" };
   const active = [{ ...known, startedAt: "2026-01-01T00:00:00Z", phase: "Draining", since: "2026-01-01T00:01:00Z" }];
   const policy = add(store, "NodeUpdatePolicy", "default", { spec: {} });
   store.update("nodeupdatepolicies.zonewise.dev", {
     ...policy,
-    status: { active, transitions, skipped: { DrainBlocked: 1 }, windowOpen: true },
+    status: { active, transitions, skipped: { DrainBlocked: 1 } },
   });
 
   const [scrape, other] = [startReplica(stage, "one"), startReplica(stage, "two")];
@@ -91,4 +72,36 @@ it("the metrics of the nodes are those of the stored objects, shown by one repli
     'zonewise_node_update_transitions_total{policy="default",from="Idle",to="StagedAndPerformedUpdate",from_version="1.0.0",to_version="1.1.0"} 7',
   ]);
   assert.deepEqual(await other(), [], "a sum over the replicas counts each once");
+});
+
+/** The gauge of versions after the last of these scrapes: as many nodes of each version. */
+function show(...scrapes: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sample = createNodeSampler();
+  const shown = scrapes.map((scrape) => {
+    const nodes = Object.entries(scrape).flatMap(([current_version, count]) =>
+      Array.from({ length: count }, (_, i) => ({
+        name: `brs-${current_version}-${i}`,
+        status: { current_version, target_version: "", current_state: "Idle", crash_count: 0 } as const,
+      })),
+    );
+    return sample(nodes, []).get("brupop_hosts_version") ?? [];
+  });
+  const versions = (shown.at(-1) ?? []).map(({ labels, value }) => [labels["bottlerocket_version"], value] as const);
+  return Object.fromEntries(versions.filter(([version]) => version !== "other"));
+}
+
+for (const [title, scrapes, expected] of [
+  ["a5 b10 c15, then a11", [{ a: 5, b: 10, c: 15 }, { a: 11 }], { a: 11, b: 0, c: 0 }],
+  ["a1, then b11 c12", [{ a: 1 }, { b: 11, c: 12 }], { a: 0, b: 11, c: 12 }],
+  ["a1, then a2", [{ a: 1 }, { a: 2 }], { a: 2 }],
+] as const)
+  it(`${title}: versions that are gone are 0`, () => assert.deepEqual(show(...scrapes), expected));
+
+it("a shadow that no agent has is not shown: Prometheus refuses a scrape that repeats a series", () => {
+  const status = { current_version: "1", target_version: "1", current_state: "Idle", crash_count: 2 } as const;
+  const sampled = createNodeSampler()(
+    ["brs-n", "n"].map((name) => ({ name, status })),
+    [],
+  );
+  assert.deepEqual(sampled.get("zonewise_node_update_crash_count"), [{ labels: { node: "n" }, value: 2 }]);
 });

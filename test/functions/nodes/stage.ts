@@ -2,21 +2,18 @@
 import { createServer, request as open } from "node:http";
 import type { IncomingHttpHeaders } from "node:http";
 import type { TestContext } from "node:test";
-import { createBackgroundTasks } from "../../../functions/http/rim.ts";
-import { createBodyReader } from "../../../functions/http/rim.ts";
-import { createIdentify } from "../../../functions/nodes/identify-caller.ts";
+import { createBackgroundTasks, createBodyReader } from "../../../functions/http/rim.ts";
 import { serveNodeApi } from "../../../functions/nodes/node-api.ts";
-import { createNodeRoutes } from "../../../functions/nodes/compose.ts";
-import type { DrainPolicy } from "../../../functions/nodes/drain-node.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, newShadow, shadowName } from "../../../reconciler/nodes/shadow.ts";
 import { dig, fieldsOf, type KubeObject, put } from "../../emulator/objects.ts";
+import type { Store } from "../../emulator/store.ts";
 import { listen } from "../../loopback.ts";
+import { defineNodeUpdates } from "../../reconciler/nodes/act/stage.ts";
 import { type Entry, keepingLog, setStage, type Stage } from "../stage.ts";
-import { add, make } from "../../builders.ts";
+import { add } from "../../builders.ts";
 
 export const NAMESPACE = "brupop-bottlerocket-aws";
 export const ACCOUNT = "brupop-agent-service-account";
@@ -45,31 +42,36 @@ export interface Agent {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A policy that is not frozen. */
-export const POLICY: DrainPolicy = {
-  name: "default",
-  drain: { timeoutSeconds: 3600, onTimeout: "Uncordon" },
-  status: NO_STATUS,
+/** The policy that has each node in a slot. */
+interface PolicyTraits {
+  readonly drain?: object;
+  readonly frozen?: object;
+}
+
+export const FROZEN: PolicyTraits = {
+  frozen: { id: "f1", at: "2026-01-01T00:00:00Z", reason: "RebootTimeout", message: "node-2 is lost" },
 };
 
-export const FROZEN: DrainPolicy = {
-  ...POLICY,
-  status: {
-    ...NO_STATUS,
-    frozen: { id: "f1", at: "2026-01-01T00:00:00Z", reason: "RebootTimeout", message: "node-2 is lost" },
-  },
-};
+export function addPolicy(store: Store, { drain = {}, frozen }: PolicyTraits): void {
+  const known = { nodeUid: "u", from: "1.0.0", to: "1.1.0", bootId: "b", phase: "Draining" };
+  const since = "2026-01-01T00:00:00Z";
+  const active = store
+    .list("nodes")
+    .map(({ metadata }) => ({ ...known, node: metadata.name, startedAt: since, since }));
+  const policy = add(store, "NodeUpdatePolicy", "default", { spec: { drain } });
+  store.update("nodeupdatepolicies.zonewise.dev", { ...policy, status: { active, ...(frozen && { frozen }) } });
+}
 
 interface Options {
-  /** The policy that has each node in a slot; "none" if no policy has. */
-  readonly policy?: DrainPolicy | "none";
+  /** "none" if no policy has a node in a slot. */
+  readonly policy?: PolicyTraits | "none";
 }
 
 /** Stops at the end of the test. */
-export async function setNodeStage(t: TestContext, { policy = POLICY }: Options = {}): Promise<NodeStage> {
+export async function setNodeStage(t: TestContext, { policy = {} }: Options = {}): Promise<NodeStage> {
   const stage = await setStage(t);
   const { store } = stage.emulator;
-  store.create("customresourcedefinitions.apiextensions.k8s.io", SHADOW_CRD);
+  defineNodeUpdates(stage);
   for (const node of store.list("nodes"))
     store.update(
       "nodes",
@@ -80,12 +82,7 @@ export async function setNodeStage(t: TestContext, { policy = POLICY }: Options 
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
   const { cluster } = stage;
-  const tools = {
-    cluster,
-    clock: systemClock,
-    namespace: NAMESPACE,
-    policyOf: async () => (policy === "none" ? undefined : policy),
-  };
+  if (policy !== "none") addPolicy(store, policy);
   const handlers = serveNodeApi({
     rim: {
       clock: systemClock,
@@ -95,8 +92,8 @@ export async function setNodeStage(t: TestContext, { policy = POLICY }: Options 
       readBody: createBodyReader(),
       requestTimeoutMs: 10_000,
     },
-    identify: createIdentify(cluster, { namespace: NAMESPACE, account: ACCOUNT }),
-    routes: createNodeRoutes(tools),
+    cluster,
+    namespace: NAMESPACE,
   });
   const server = createServer((request, response) => {
     const handler = handlers.get(request.url ?? "");
@@ -223,23 +220,3 @@ export function createShadow(
     ...(status !== null && { status: { ...STATUS, ...status } }),
   });
 }
-
-const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-const SHADOW_CRD = make("CustomResourceDefinition", SHADOWS, {
-  spec: {
-    group: "brupop.bottlerocket.aws",
-    scope: "Namespaced",
-    names: { kind: "BottlerocketShadow", plural: "bottlerocketshadows", singular: "bottlerocketshadow" },
-    versions: [
-      {
-        name: "v2",
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: { type: "object", properties: { spec: anything, status: { ...anything, nullable: true } } },
-        },
-      },
-    ],
-  },
-});
