@@ -3,9 +3,14 @@ import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { matchesLabels } from "../../reconciler/model/label-selector.ts";
 import type { UpdateNode } from "../../reconciler/nodes/node.ts";
 import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
-import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
+import {
+  type ActiveNode,
+  type InvalidPolicy,
+  isInvalid,
+  type NodePhase,
+  type Policy,
+} from "../../reconciler/nodes/policy.ts";
 import { either, how } from "../../reconciler/model/remedy.ts";
-import type { ActiveNode, NodePhase } from "../../reconciler/nodes/policy-status.ts";
 import { hasUpdate } from "../../reconciler/nodes/skip.ts";
 import { SKIP_REASONS, type SkipReason } from "../../reconciler/nodes/snapshot.ts";
 import { allow, deny, type Explanation } from "./answer.ts";

@@ -20,7 +20,7 @@ import { isHealthy } from "../model/readiness.ts";
 import { groupKey, isSettledByStatus, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import type { UpdateNode } from "./node.ts";
 import { needsPlace, type NodePod } from "./node-pod.ts";
-import type { GoingNode, NodeReading, PolicySnapshot, Skip } from "./snapshot.ts";
+import type { GoingNode, NodeReading, PolicySnapshot, Why } from "./snapshot.ts";
 import { type Phase, PHASES } from "./state-machine.ts";
 
 /** The zones and reservations of a zone-aware budget. */
@@ -189,7 +189,7 @@ export function whyNoPlace(
   { name, zone }: UpdateNode,
   { others, oneByOne }: NodeReading,
   { going, policy }: { readonly going: readonly GoingNode[]; readonly policy: PolicySnapshot["policy"] },
-): Omit<Skip, "node"> | undefined {
+): Why | undefined {
   const free = others?.filter((other) => !going.some(({ node }) => node === other.name));
   if (!free || free.some((other) => other.zone === zone)) return undefined;
   const isLast = free.length === 0;

@@ -4,8 +4,6 @@ import type { UpdateNode } from "./node.ts";
 import type { NodePlan, ShadowWrite } from "./plan-pass.ts";
 import type { ActiveStep } from "./plan-active.ts";
 import type { InvalidPolicy, Policy } from "./policy.ts";
-import { SHADOW_KIND } from "./shadow.ts";
-import type { Skip } from "./snapshot.ts";
 import type { Draft } from "../report/events.ts";
 
 const normal = (regarding: ObjectRef, reason: string, message: string): Draft => ({
@@ -39,36 +37,14 @@ export function draftUncordon(node: UpdateNode): Draft {
   return normal(ref, "Uncordoned", "its update has ended, and our cordon was removed");
 }
 
-/** The Events of a plan, for the writes that took effect. */
-export function draftPass(
-  policy: Policy,
-  { status, steps, skips }: NodePlan,
-  { written, nodes }: { readonly written: readonly ShadowWrite[]; readonly nodes: readonly UpdateNode[] },
-): Draft[] {
-  const ref = policyRef(policy);
-  const contested = skips.filter(({ reason }) => reason === "SeveralPolicies");
+/** The Events of a plan, for the writes that took effect. Why a node waits is in the policy's status alone. */
+export function draftPass(policy: Policy, { status, steps }: NodePlan, written: readonly ShadowWrite[]): Draft[] {
   return [
     ...(policy.problem === undefined ? [] : [draftInvalid(policy, policy.problem)]),
     ...draftFreeze(policy, status.frozen),
-    ...contested.map(({ node, message }) => warning(ref, "NodeContested", `${node} is skipped: ${message}`)),
-    ...draftHeld(skips, nodes),
     ...steps.flatMap(draftStep),
-    ...written.flatMap(draftWrite),
+    ...written.flatMap(draftStart),
   ];
-}
-
-/**
- * The Events of nodes that are held by their pods: each reason once, although its message names other nodes the next
- * time; a warning if a person must act.
- */
-function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[] {
-  const byName = new Map(nodes.map((node) => [node.name, node]));
-  return skips.flatMap(({ node: name, reason, message }): Draft[] => {
-    const node = byName.get(name);
-    const ref = node && nodeRef(node);
-    const text = `${reason}: ${message}`;
-    return ref && reason === "NoPlaceForPods" ? [{ ...warning(ref, "UpdateNotStarted", text), cause: reason }] : [];
-  });
 }
 
 function draftFreeze(policy: Policy, frozen: NodePlan["status"]["frozen"]): Draft[] {
@@ -96,20 +72,10 @@ function draftStep({ entry, node, step }: ActiveStep): Draft[] {
   return isHeld ? [normal(ref, "UpdateHeld", entry.waitsFor ?? "")] : [];
 }
 
-function draftWrite({ node, spec }: ShadowWrite): Draft[] {
-  const { shadow } = node;
-  if (!shadow || spec.state === shadow.spec.state) return [];
-  const { current_version: from = "?" } = shadow.status ?? {};
-  const cause = `${spec.state} ${spec.state_transition_timestamp}`;
-  const ref: ObjectRef = { kind: SHADOW_KIND, namespace: shadow.namespace, name: shadow.name, uid: shadow.uid };
-  const wanted = {
-    ...normal(ref, "StateWanted", `${spec.state} is wanted, from ${from} to ${spec.version ?? from}`),
-    cause,
-  };
-  if (spec.state !== "StagedAndPerformedUpdate") return [wanted];
-  const started = nodeRef(node);
-  return [
-    wanted,
-    { ...normal(started, "UpdateStarted", `the update from ${from} to ${spec.version ?? from} starts`), cause },
-  ];
+function draftStart({ node, spec }: ShadowWrite): Draft[] {
+  const { current_version: from = "?" } = node.shadow?.status ?? {};
+  if (spec.state !== "StagedAndPerformedUpdate" || node.shadow?.spec.state === spec.state) return [];
+  const ref = nodeRef(node);
+  const text = `the update from ${from} to ${spec.version ?? from} starts`;
+  return [{ ...normal(ref, "UpdateStarted", text), cause: `${spec.state_transition_timestamp}` }];
 }

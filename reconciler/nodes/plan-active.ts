@@ -6,7 +6,7 @@ import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { goingBeforeReboot } from "./drainable.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
-import type { ActiveNode } from "./policy-status.ts";
+import { type ActiveNode, MAX_TEXT } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 import { isAtRest, PHASES, phaseOf } from "./state-machine.ts";
 
@@ -60,11 +60,8 @@ function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number):
   return { ...rest, phase, since: formatTimestamp(now) };
 }
 
-/** Characters of the reason why a node waits: a thousand nodes may be active, and an object has 1.5 MB at most. */
-const MAX_WAIT_LENGTH = 200;
-
 function waitFor(entry: ActiveNode, why: string): ActiveNode {
-  const waitsFor = why.slice(0, MAX_WAIT_LENGTH);
+  const waitsFor = why.slice(0, MAX_TEXT);
   return entry.waitsFor === waitsFor ? entry : { ...entry, waitsFor };
 }
 
@@ -89,7 +86,6 @@ function entryFor(node: UpdateNode, shadow: Shadow, now: number): ActiveNode {
   const entry: ActiveNode = {
     node: node.name,
     nodeUid: node.uid,
-    shadowUid: shadow.uid,
     from,
     to: spec.version ?? status?.target_version ?? from,
     ...(node.zone !== "" && { zone: node.zone }),

@@ -8,17 +8,16 @@
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { PlannedCheck } from "../checks/result.ts";
-import { goingBeforeStart } from "./drainable.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
-import { type PlannedStarts, type Starts, planStarts } from "./plan-starts.ts";
-import type { ActiveNode, PolicyStatus } from "./policy-status.ts";
+import { planStarts } from "./plan-starts.ts";
+import type { ActiveNode, PolicyStatus } from "./policy.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
-import { addAnswers, currentChecks, dueChecks, formatChecks, type StartChecks, whyChecksHold } from "./start-checks.ts";
+import { formatChecks, updateChecks } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
-import { type Opening, closeCampaign, hasUpdate, isWindowOpen, startBlocker } from "./skip.ts";
+import { closeCampaign, hasUpdate, isWindowOpen } from "./skip.ts";
 
 /** A change of a shadow's spec. */
 export interface ShadowWrite {
@@ -40,45 +39,40 @@ export interface NodePlan {
 }
 
 /** Plans a pass; the same snapshot always gives the same plan. */
-export function planPass(input: PolicySnapshot): NodePlan {
-  const released = unfreeze(input);
-  const snapshot = { ...input, policy: { ...input.policy, status: released } };
-  const { now, policy } = snapshot;
+export function planPass(stored: PolicySnapshot): NodePlan {
+  const { now } = stored;
+  const snapshot = withStatus(stored, unfreeze(stored));
+  const { window, status } = snapshot.policy;
   const { steps, records } = planSteps(snapshot);
-  const busy = new Set(records.active.map(({ node }) => node));
-  const idle = snapshot.nodes.filter(({ name }) => !busy.has(name));
-  const opening = isWindowOpen(policy.window, policy.status.campaign, now);
-  const after = { ...snapshot, policy: { ...policy, status: { ...policy.status, ...records } } };
-  const closed = startBlocker(after);
-  const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
-  const judged = judgeChecks(snapshot, steps);
-  const starts = planStarts(
-    idle,
-    {
-      activeZones,
-      closed,
-      held: judged.held,
-      going: goingBeforeStart([...records.active, ...(snapshot.others ?? [])]),
-    },
-    after,
-  );
-  const toRead = [...steps.flatMap(({ step }) => (step.step === "read" ? step.nodes : [])), ...starts.toRead];
+  const after = withStatus(snapshot, { ...status, ...records });
+  const starts = planStarts(after, updateChecks(snapshot, steps.some(endsAttempt)));
   const active = [...records.active, ...starts.nodes.map((node) => startOf(node, now))];
-  const status = planStatus(
-    { ...policy.status, ...records, active },
-    { snapshot, opening, closed, judged, starts, toRead },
-  );
-  const due = judged.checks && starts.couldStart ? dueChecks(policy, judged.checks, now) : [];
+  const toRead = [...steps.flatMap(({ step, entry }) => (step.step === "read" ? entry.node : [])), ...starts.toRead];
+  const opening = isWindowOpen(window, status.campaign, now);
+  const isOver = active.length + toRead.length === 0 && starts.skips.every(({ reason }) => PERMANENT_SKIPS.has(reason));
   return {
-    status,
     steps,
-    due,
+    toRead,
+    due: starts.due,
     started: starts.nodes,
     skips: starts.skips,
-    toRead,
-    writes: planWrites({ steps, starts, idle }, snapshot),
+    writes: planWrites(after, steps, starts.nodes),
+    status: {
+      ...after.policy.status,
+      ...countNodes(after, active, starts.skips),
+      active,
+      checks: formatChecks(starts.checks),
+      zone: active[0]?.zone ?? status.zone,
+      campaign: opening.open && isOver ? closeCampaign(opening.campaign, now) : opening.campaign,
+      message: starts.message,
+    },
   };
 }
+
+const withStatus = (snapshot: PolicySnapshot, status: PolicyStatus): PolicySnapshot => ({
+  ...snapshot,
+  policy: { ...snapshot.policy, status },
+});
 
 /**
  * The steps of the active nodes, and their records. A freeze applies from the pass in which it begins: no other node
@@ -101,7 +95,7 @@ function planSteps(snapshot: PolicySnapshot): {
 
 /**
  * Reasons that do not end by themselves, or that may end at any time: if a one-shot waited for them, later updates
- * could start at any time.
+ * could start at any time. It is over once no node can start or will be able to soon.
  */
 const PERMANENT_SKIPS: ReadonlySet<SkipReason> = new Set([
   "NotManaged",
@@ -114,31 +108,12 @@ const PERMANENT_SKIPS: ReadonlySet<SkipReason> = new Set([
   "NoPlaceForPods",
 ]);
 
-interface JudgedChecks {
-  readonly checks: StartChecks | undefined;
-  readonly held: Omit<Skip, "node"> | undefined;
-}
-
-const NO_CHECKS: JudgedChecks = { checks: undefined, held: undefined };
-
-/** The results of the checks with the answers that have come, and the reason why they hold starts. */
-function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps: readonly ActiveStep[]): JudgedChecks {
-  const current = currentChecks(policy, now, steps.some(endsAttempt));
-  if (!current) return NO_CHECKS;
-  const checks = addAnswers(policy, current, answers);
-  return { checks, held: whyChecksHold(policy, checks, now) };
-}
-
-/** A one-shot is over once no node can start or will be able to soon. */
-const isExhausted = ({ skips }: Starts): boolean => skips.every(({ reason }) => PERMANENT_SKIPS.has(reason));
-
 function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
   const time = formatTimestamp(now);
   const { current_version: from = "", target_version: to = "" } = shadow?.status ?? {};
   const entry = {
     node: name,
     nodeUid: uid,
-    shadowUid: shadow?.uid ?? "",
     from,
     to,
     bootId,
@@ -148,13 +123,11 @@ function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): 
   return { ...entry, ...(zone !== "" && { zone }), phase: "Starting" };
 }
 
-interface Planned {
-  readonly steps: readonly ActiveStep[];
-  readonly starts: Starts;
-  readonly idle: readonly UpdateNode[];
-}
-
-function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }: PolicySnapshot): ShadowWrite[] {
+function planWrites(
+  { now, nodes, policy, contested }: PolicySnapshot,
+  steps: readonly ActiveStep[],
+  started: readonly UpdateNode[],
+): ShadowWrite[] {
   const time = formatTimestamp(now);
   const wish = (
     node: UpdateNode,
@@ -172,41 +145,10 @@ function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }
     if (step.step === "startAgain") return [start(node)];
     return isEnding(step.step) && node.shadow.spec.state !== "Idle" ? [wish(node, "Idle")] : [];
   });
-  const starting = new Set(starts.nodes.map(({ name }) => name));
-  const stepped = new Set(steps.map(({ entry }) => entry.node));
+  const written = new Set([...started.map(({ name }) => name), ...steps.map(({ entry }) => entry.node)]);
   const isOurs = ({ name }: UpdateNode): boolean => (contested.get(name)?.[0] ?? policy.name) === policy.name;
-  const others = idle
-    .filter((node) => !starting.has(node.name) && !stepped.has(node.name) && isOurs(node))
-    .flatMap((node) => tidy(node, wish));
-  return [...ofActive, ...starts.nodes.map(start), ...others];
-}
-
-interface Outcome extends Pick<NodePlan, "toRead"> {
-  readonly snapshot: PolicySnapshot;
-  readonly opening: Opening;
-  readonly closed: Omit<Skip, "node"> | undefined;
-  readonly judged: JudgedChecks;
-  readonly starts: PlannedStarts;
-}
-
-function planStatus(
-  status: PolicyStatus,
-  { snapshot, opening, closed, judged, starts, toRead }: Outcome,
-): PolicyStatus {
-  const isOver = [status.active, toRead, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts);
-  const { checks, held } = starts.couldStart ? judged : NO_CHECKS;
-  return summarize({
-    snapshot,
-    skips: starts.skips,
-    status: {
-      ...status,
-      checks: formatChecks(checks),
-      zone: status.active[0]?.zone ?? status.zone,
-      windowOpen: opening.open,
-      campaign: opening.open && isOver ? closeCampaign(opening.campaign, snapshot.now) : opening.campaign,
-      message: (closed ?? held)?.message ?? "",
-    },
-  });
+  const others = nodes.filter((node) => !written.has(node.name) && isOurs(node)).flatMap((node) => tidy(node, wish));
+  return [...ofActive, ...started.map(start), ...others];
 }
 
 /** True if the attempt ends with this step: the checks then begin again, as they see its effect only from now on. */
@@ -232,23 +174,17 @@ const isLeftover = ({ spec }: Shadow): boolean =>
 /** Nodes that are listed with the reason why they wait; all are counted. */
 const MAX_LISTED = 50;
 
-interface Summary {
-  readonly snapshot: Pick<PolicySnapshot, "nodes" | "policy">;
-  readonly skips: readonly Skip[];
-  readonly status: PolicyStatus;
-}
-
-/** The status with its counts and its list of waiting nodes: the part that people and metrics read. */
-function summarize({ snapshot: { nodes, policy }, skips, status }: Summary): PolicyStatus {
+/** The counts and the list of waiting nodes: the part that people and metrics read. */
+function countNodes({ nodes, policy }: PolicySnapshot, active: readonly ActiveNode[], skips: readonly Skip[]) {
   const skipped: Record<string, number> = {};
   for (const { reason } of skips) skipped[reason] = (skipped[reason] ?? 0) + 1;
-  const active = new Set(status.active.map(({ node }) => node));
-  const upToDate = nodes.filter((node) => !active.has(node.name) && node.shadow?.status && !hasUpdate(node)).length;
+  const busy = new Set(active.map(({ node }) => node));
+  const upToDate = nodes.filter((node) => !busy.has(node.name) && node.shadow?.status && !hasUpdate(node)).length;
+  const { failed } = policy.status;
   return {
-    ...status,
     observedGeneration: policy.generation,
-    nodes: { total: nodes.length, upToDate, waiting: skips.length, active: active.size, failed: status.failed.length },
+    nodes: { total: nodes.length, upToDate, waiting: skips.length, active: busy.size, failed: failed.length },
     skipped: Object.fromEntries(Object.entries(skipped).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-    waiting: skips.slice(0, MAX_LISTED).map(({ node, reason, message }) => ({ node, reason, message })),
+    waiting: skips.slice(0, MAX_LISTED),
   };
 }

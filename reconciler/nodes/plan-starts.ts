@@ -1,18 +1,18 @@
 /**
- * Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots
- *.
+ * Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots.
  */
+import type { PlannedCheck } from "../checks/result.ts";
 import { moveToFront } from "../model/order.ts";
-import { whyNoPlace } from "./drainable.ts";
+import { goingBeforeStart, whyNoPlace } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
-import { hasUpdate, whySkipped, whySkippedByPods } from "./skip.ts";
-import type { GoingNode, NodeReading, PolicySnapshot, Skip } from "./snapshot.ts";
+import { hasUpdate, startBlocker, whySkipped, whySkippedByPods } from "./skip.ts";
+import type { GoingNode, PolicySnapshot, Skip, Why } from "./snapshot.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { RELEASED } from "./policy-status.ts";
-import { allowedActive } from "./policy.ts";
+import { allowedActive, RELEASED } from "./policy.ts";
+import { dueChecks, type StartChecks, whyChecksHold } from "./start-checks.ts";
 import { isAtRest, isInReboot } from "./state-machine.ts";
 
-export interface Starts {
+interface Starts {
   readonly nodes: readonly UpdateNode[];
   /** Every node with an update that does not start. */
   readonly skips: readonly Skip[];
@@ -21,45 +21,45 @@ export interface Starts {
 }
 
 export interface PlannedStarts extends Starts {
-  /** A slot is free and a node could start, as far as its pods need not be read: then the checks are asked. */
-  readonly couldStart: boolean;
+  /** Why nothing starts at all, in a sentence; empty if it may. */
+  readonly message: string;
+  /** Only while a slot is free and a node could start, as far as its pods need not be read: then they are asked. */
+  readonly checks: StartChecks | undefined;
+  readonly due: readonly PlannedCheck[];
 }
 
-interface StartOptions {
-  /** Zones of nodes that are active. */
-  readonly activeZones: readonly string[];
-  /** Why nothing starts at all. */
-  readonly closed: Omit<Skip, "node"> | undefined;
-  /** The reason why checks hold nodes that could start. */
-  readonly held: Omit<Skip, "node"> | undefined;
-  /** Nodes that are being updated, of all policies. */
-  readonly going: readonly GoingNode[];
+/** Chooses among the nodes that are not active in `policy.status`. */
+export function planStarts(snapshot: PolicySnapshot, given: StartChecks | undefined): PlannedStarts {
+  const { policy, now } = snapshot;
+  const slots = countSlots(snapshot);
+  const { candidates, skips } = findCandidates(snapshot);
+  const closed = startBlocker(snapshot);
+  const checks = !closed && slots.free > 0 && candidates.length > 0 ? given : undefined;
+  const why = closed ?? (checks && whyChecksHold(policy, checks, now));
+  const chosen: Starts = why
+    ? { nodes: [], toRead: [], skips: candidates.map(({ name }) => ({ node: name, ...why })) }
+    : chooseByZone(candidates, slots, snapshot);
+  return {
+    ...chosen,
+    skips: [...skips, ...chosen.skips],
+    message: why?.message ?? "",
+    checks,
+    due: checks ? dueChecks(policy, checks, now) : [],
+  };
 }
 
-/** Nodes whose pods are read together beyond the free slots. */
-const MORE_READS = 3;
-
-/** Chooses among the nodes that are not active, by the active ones of `policy.status`. */
-export function planStarts(idle: readonly UpdateNode[], given: StartOptions, snapshot: PolicySnapshot): PlannedStarts {
-  const options = { ...given, ...countSlots(snapshot) };
-  const skips: Skip[] = [];
-  const candidates: UpdateNode[] = [];
-  for (const node of idle.filter((node) => hasUpdate(node) || !node.shadow?.status)) {
-    const skip = whySkipped(node, snapshot);
-    if (skip) skips.push(skip);
-    else candidates.push(node);
-  }
-  const couldStart = !options.closed && options.free > 0 && candidates.length > 0;
-  const closed = options.closed ?? (couldStart ? options.held : undefined);
-  if (closed)
-    return {
-      couldStart,
-      nodes: [],
-      toRead: [],
-      skips: [...skips, ...candidates.map(({ name }) => ({ node: name, ...closed }))],
-    };
-  const chosen = chooseByZone(sortCandidates(candidates, snapshot), options, snapshot);
-  return { ...chosen, couldStart, skips: [...skips, ...chosen.skips] };
+/** The nodes that could start as far as their pods need not be read, in the order of starts, and why others do not. */
+function findCandidates(snapshot: PolicySnapshot) {
+  const busy = new Set(snapshot.policy.status.active.map(({ node }) => node));
+  const idle = snapshot.nodes.filter((node) => !busy.has(node.name) && (hasUpdate(node) || !node.shadow?.status));
+  const skips = new Map(idle.map((node) => [node.name, whySkipped(node, snapshot)]));
+  return {
+    candidates: sortCandidates(
+      idle.filter(({ name }) => skips.get(name) === undefined),
+      snapshot,
+    ),
+    skips: [...skips].flatMap(([node, why]) => (why ? [{ node, ...why }] : [])),
+  };
 }
 
 /**
@@ -87,106 +87,59 @@ function compareKeys(a: readonly (number | string)[], b: readonly (number | stri
 
 /**
  * Nodes of one zone only: that of the active ones, otherwise the current one, otherwise the first one in which a node
- * can start.
+ * can start. In order, up to the first whose pods must be read: those after it may have to wait for it.
  */
-function chooseByZone(
-  candidates: readonly UpdateNode[],
-  options: StartOptions & Slots,
-  snapshot: PolicySnapshot,
-): Starts {
+function chooseByZone(candidates: readonly UpdateNode[], slots: Slots, snapshot: PolicySnapshot): Starts {
+  const { active, zone: current } = snapshot.policy.status;
+  const going = [...goingBeforeStart([...active, ...(snapshot.others ?? [])])];
   const byZone = Map.groupBy(candidates, ({ zone }) => zone);
-  const order = orderZones([...byZone.keys()], snapshot.policy.status.zone);
-  const { activeZones } = options;
-  let chosen: Starts = { nodes: [], skips: [], toRead: [] };
-  for (const zone of order) {
-    const own = byZone.get(zone) ?? [];
-    const isTaken = chosen.nodes.length + chosen.toRead.length > 0;
-    const isTurn = activeZones.length === 0 ? !isTaken : activeZones.includes(zone);
-    const first = activeZones[0] ?? order[0] ?? zone;
-    const rest = {
-      ...options,
-      free: options.free - chosen.nodes.length,
-      going: [...options.going, ...chosen.nodes.map(goingNow)],
-    };
-    const found = isTurn ? chooseFrom(own, rest, snapshot) : keepAll(own, first);
-    chosen = {
-      nodes: [...chosen.nodes, ...found.nodes],
-      skips: [...chosen.skips, ...found.skips],
-      toRead: [...chosen.toRead, ...found.toRead],
-    };
+  const order = moveToFront([...byZone.keys()].toSorted(), (zone) => zone === current);
+  /** The zones whose turn it is; any, until one has a node that starts. */
+  const begun = new Set(active.map(({ zone = "" }) => zone));
+  const [first = order[0] ?? ""] = begun;
+  const chosen = { nodes: [] as UpdateNode[], skips: [] as Skip[], toRead: [] as string[] };
+  const whyNot = (node: UpdateNode): Why | undefined => {
+    if (begun.size > 0 && !begun.has(node.zone)) return otherZoneFirst(first);
+    const isFull = chosen.toRead.length > 0 || chosen.nodes.length >= slots.free;
+    return isFull ? slots.why : whyHeld(node, snapshot, going);
+  };
+  for (const node of order.flatMap((zone) => byZone.get(zone) ?? [])) {
+    const why = whyNot(node);
+    if (why) {
+      chosen.skips.push({ node: node.name, ...why });
+      continue;
+    }
+    begun.add(node.zone);
+    if (snapshot.readings.has(node.name)) {
+      chosen.nodes.push(node);
+      going.push({ node: node.name, zone: node.zone, phase: "Starting" });
+    } else chosen.toRead.push(node.name);
   }
   return chosen;
 }
 
-/** In byte order, but the zone that has begun goes first. */
-function orderZones(zones: readonly string[], current: string | undefined): string[] {
-  return moveToFront(zones.toSorted(), (zone) => zone === current);
-}
-
-function keepAll(nodes: readonly UpdateNode[], zone: string): Starts {
-  return { nodes: [], toRead: [], skips: nodes.map(({ name }) => otherZoneFirst(name, zone)) };
-}
-
-const otherZoneFirst = (node: string, zone: string): Skip => ({
-  node,
+const otherZoneFirst = (zone: string): Why => ({
   reason: "OtherZoneFirst",
   message: `zone ${zone} is finished first`,
 });
 
-const goingNow = ({ name, zone }: UpdateNode): GoingNode => ({ node: name, zone, phase: "Starting" });
-
-type Room = Slots & Pick<StartOptions, "going">;
-
-const limitReached = (counted: readonly string[]): Omit<Skip, "node"> => ({
-  reason: "LimitReached",
-  message: ["as many nodes are active as may be", ...counted].join("; "),
-});
-
-const whyHeld = (
+/** Why its pods keep the node, by what is known of them. */
+function whyHeld(
   node: UpdateNode,
-  reading: NodeReading,
-  context: Parameters<typeof whyNoPlace>[2],
-): Omit<Skip, "node"> | undefined => whySkippedByPods(reading) ?? whyNoPlace(node, reading, context);
-
-/**
- * The nodes that start, in order, up to the first whose pods must be read: those after it may have to wait for it.
- */
-function chooseFrom(
-  candidates: readonly UpdateNode[],
-  { free, going: before, counted }: Room,
-  snapshot: PolicySnapshot,
-): Starts {
-  const nodes: UpdateNode[] = [];
-  const skips: Skip[] = [];
-  const toRead: string[] = [];
-  const going = [...before];
-  let taken = 0;
-  for (const node of candidates) {
-    if (taken >= free + (toRead.length > 0 ? MORE_READS : 0)) {
-      skips.push({ node: node.name, ...limitReached(counted) });
-      continue;
-    }
-    const reading = snapshot.readings.get(node.name);
-    const why =
-      snapshot.held?.get(node.name) ?? (reading && whyHeld(node, reading, { going, policy: snapshot.policy }));
-    if (why) {
-      skips.push({ ...why, node: node.name });
-      continue;
-    }
-    taken++;
-    if (!reading) toRead.push(node.name);
-    if (toRead.length > 0) continue;
-    nodes.push(node);
-    going.push(goingNow(node));
-  }
-  return { nodes, skips, toRead };
+  { held, readings, policy }: PolicySnapshot,
+  going: readonly GoingNode[],
+): Why | undefined {
+  const reading = readings.get(node.name);
+  return (
+    held?.get(node.name) ?? (reading && (whySkippedByPods(reading) ?? whyNoPlace(node, reading, { going, policy })))
+  );
 }
 
 interface Slots {
   /** 0 or more. */
   readonly free: number;
-  /** A sentence for each node that counts although it is not active: until when it counts. */
-  readonly counted: readonly string[];
+  /** Why no more nodes start. It names each node that counts although it is not active, and until when. */
+  readonly why: Why;
 }
 
 /**
@@ -206,10 +159,12 @@ function countSlots(snapshot: PolicySnapshot): Slots {
   const taken = policy.status.active.length + returning.length;
   const remaining = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
   const free = Math.max(remaining - out.length, taken === 0 ? Math.min(1, remaining) : 0);
-  return { free, counted: [...returning, ...out].map(untilInService) };
+  const counted = [...returning, ...out].map(({ name }) => `${name} counts until it is back in service`);
+  return {
+    free,
+    why: { reason: "LimitReached", message: ["as many nodes are active as may be", ...counted].join("; ") },
+  };
 }
-
-const untilInService = ({ name }: UpdateNode): string => `${name} counts until it is back in service`;
 
 const hasRest = ({ shadow }: UpdateNode): boolean => shadow !== undefined && isAtRest(shadow);
 

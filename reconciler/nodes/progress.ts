@@ -6,9 +6,10 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { type Rule, firstOf } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
+import { isInFuture } from "../checks/check.ts";
 import type { UpdateNode } from "./node.ts";
 import { startBlocker } from "./skip.ts";
-import type { ActiveNode, Workload } from "./policy-status.ts";
+import type { ActiveNode, Workload } from "./policy.ts";
 import type { WantedState } from "./shadow.ts";
 import {
   FAILURE_REASONS,
@@ -27,13 +28,12 @@ import {
   moveFor,
 } from "./state-machine.ts";
 import { whyNoPlace } from "./drainable.ts";
-import { whyNotReturned } from "./health.ts";
 
 export type NodeStep =
   /** Waits for the agent, or for the end of `why`. */
   | { readonly step: "wait"; readonly why: string }
-  /** The pods of these nodes must be read. */
-  | { readonly step: "read"; readonly nodes: readonly string[] }
+  /** Its pods must be read. */
+  | { readonly step: "read" }
   /** The next state is wanted. */
   | { readonly step: "advance"; readonly to: WantedState; readonly workloads?: readonly Workload[] | undefined }
   /** The write that starts the update is repeated: it is unknown whether it took effect. */
@@ -198,22 +198,43 @@ const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
   return isWanted ? { step: "startAgain" } : { step: "wait", why: "its start is no longer wanted" };
 };
 
-type Judge = (facts: NodeProgress, node: UpdateNode) => string | { readonly toRead: readonly string[] } | undefined;
+/**
+ * Why the node itself is not well yet: wrong boot or version, not Ready, or not for long enough. A quick reboot never
+ * shows NotReady, so its time counts from the beginning of the phase at the earliest.
+ */
+function whyNotReturned({ snapshot: { now, policy }, entry }: NodeProgress, node: UpdateNode): string | undefined {
+  const { minReadySeconds } = policy.health;
+  const { current_version: version = "nothing" } = node.shadow?.status ?? {};
+  if (entry.bootId !== "" && node.bootId === entry.bootId) return "the node has not been rebooted";
+  if (version !== entry.to) return `the node runs ${version}, not ${entry.to}`;
+  if (!node.ready) return "the node is not Ready";
+  return now < wellSince(node, entry, now) + minReadySeconds * 1000
+    ? `the node must be Ready for ${minReadySeconds} s`
+    : undefined;
+}
 
-/** The preconditions of the next wanted state (§17.3): each says why it must wait, or which nodes' pods must be read first. */
-const PRECONDITIONS: Readonly<Record<Precondition, Judge>> = {
+/** Milliseconds. A time that is ahead is that of a host that became Ready before its clock was set: it does not count. */
+function wellSince({ readySince = 0 }: UpdateNode, { since }: ActiveNode, now: number): number {
+  const began = parseTimestamp(since) ?? 0;
+  return isInFuture(readySince, now) ? began : Math.max(readySince, began);
+}
+
+const waitFor = (why: string | undefined): NodeStep | undefined =>
+  why === undefined ? undefined : { step: "wait", why };
+
+/** The preconditions of the next wanted state (§17.3): each waits, or has the pods read first, or has no opinion. */
+const PRECONDITIONS: Readonly<Record<Precondition, ProgressRule>> = {
   drainable({ snapshot: { policy }, reading, going }, node) {
-    if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
-    if (!node.ready) return "the node is not Ready";
-    if (node.terminating || node.removedBy !== undefined) return "the node is being removed";
-    if (!reading) return { toRead: [node.name] };
-    return reading.rollout ?? reading.obstacle ?? whyNoPlace(node, reading, { going, policy })?.message;
+    if (policy.status.frozen) return waitFor(`the policy is frozen: ${policy.status.frozen.message}`);
+    if (!node.ready) return waitFor("the node is not Ready");
+    if (node.terminating || node.removedBy !== undefined) return waitFor("the node is being removed");
+    if (!reading) return { step: "read" };
+    return waitFor(reading.rollout ?? reading.obstacle ?? whyNoPlace(node, reading, { going, policy })?.message);
   },
-  ready: (_facts, node) => (node.ready ? undefined : "the node is not Ready"),
-  healthy({ snapshot: { now, policy }, entry, reading }, node) {
-    const why = whyNotReturned({ now, node, entry, minReadySeconds: policy.health.minReadySeconds });
-    return why ?? (reading ? reading.missing : { toRead: [node.name] });
-  },
+  ready: (_facts, node) => (node.ready ? undefined : waitFor("the node is not Ready")),
+  healthy: (progress, node) =>
+    waitFor(whyNotReturned(progress, node)) ??
+    (progress.reading ? waitFor(progress.reading.missing) : { step: "read" }),
 };
 
 const preconditionHolds: ProgressRule = (progress, node) => {
@@ -221,11 +242,8 @@ const preconditionHolds: ProgressRule = (progress, node) => {
   const { spec, status } = node.shadow;
   const move = moveFor(spec.state, status?.current_state);
   if (move.by !== "reconciler" || move.once === "chosen" || move.once === "failed") return undefined;
-  const verdict = PRECONDITIONS[move.once](progress, node);
-  if (typeof verdict === "object") return { step: "read", nodes: verdict.toRead };
-  return verdict === undefined
-    ? { step: "advance", to: move.to, workloads: progress.reading?.workloads }
-    : { step: "wait", why: verdict };
+  const advance: NodeStep = { step: "advance", to: move.to, workloads: progress.reading?.workloads };
+  return PRECONDITIONS[move.once](progress, node) ?? advance;
 };
 
 const forAgent: ProgressRule = ({ entry }, node) => ({

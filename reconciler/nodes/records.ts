@@ -9,9 +9,10 @@ import {
   type DeferredNode,
   type FailedNode,
   type Freeze,
+  MAX_TEXT,
   type PolicyStatus,
   RELEASED,
-} from "./policy-status.ts";
+} from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 
 interface PolicyRecords {
@@ -20,12 +21,6 @@ interface PolicyRecords {
   readonly deferred: readonly DeferredNode[];
   readonly frozen: Freeze | undefined;
 }
-
-/** Characters of a failure: agents write part of it. */
-const MAX_MESSAGE_LENGTH = 500;
-
-/** Characters of the same for each node that waits: there may be thousands, and an object has 1.5 MB at most. */
-const MAX_DEFERRED_LENGTH = 200;
 
 /** At most as many failures are kept: a policy freezes long before, unless `maxFailed` is larger. */
 const MAX_FAILED = 100;
@@ -50,7 +45,7 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
             to: entry.to,
             at,
             reason: step.reason,
-            message: step.message.slice(0, MAX_MESSAGE_LENGTH),
+            message: step.message.slice(0, MAX_TEXT),
           },
         ]
       : [];
@@ -74,9 +69,7 @@ export type RecordsStatus = PolicyRecords & Pick<PolicyStatus, "active" | "faile
 function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];
   if (step.step === "reset")
-    return [
-      { ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, MAX_MESSAGE_LENGTH) } },
-    ];
+    return [{ ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, MAX_TEXT) } }];
   const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
   return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }
@@ -99,7 +92,7 @@ function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNod
     const before = byNode.get(node)?.count ?? 0;
     // The agent itself counts the failures that it reports.
     const counts = ending.step === "reset" ? !UNCOUNTED.has(ending.reason) : ending.backOff;
-    const message = ending.message.slice(0, MAX_DEFERRED_LENGTH);
+    const message = ending.message.slice(0, MAX_TEXT);
     byNode.set(node, { node, count: before + (counts ? 1 : 0), at, reason: ending.reason, message });
   }
   return [...byNode.values()];

@@ -5,12 +5,13 @@
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { type Rule, firstOf } from "../../infra/rules.ts";
 import { type UpdateNode, belongsTo } from "./node.ts";
-import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
+import type { Campaign } from "./policy.ts";
+import type { NodeReading, PolicySnapshot, SkipReason, Why } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
 import { type Window, endOf, isWithin, lastOccurrence } from "../model/window.ts";
 
 /** Why a policy starts nothing at all: the first reason. */
-export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "policy">): Omit<Skip, "node"> | undefined {
+export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "policy">): Why | undefined {
   const { enabled, problem, window, status } = policy;
   const { frozen } = status;
   if (problem !== undefined) return { reason: "PolicyInvalid", message: problem };
@@ -25,9 +26,9 @@ export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "poli
     : { reason: "WindowClosed", message: "outside the window" };
 }
 
-type SkipRule = Rule<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>;
+type SkipRule = Rule<[UpdateNode, PolicySnapshot], Why>;
 
-const skip = (reason: SkipReason, message: string): Omit<Skip, "node"> => ({ reason, message });
+const skip = (reason: SkipReason, message: string): Why => ({ reason, message });
 
 const onePolicy: SkipRule = ({ name }, { contested }) => {
   const policies = contested.get(name);
@@ -76,7 +77,8 @@ const notDeferred: SkipRule = ({ name }, { now, policy }) => {
 
 const isReady: SkipRule = ({ ready }) => (ready ? undefined : skip("NodeNotReady", "the node is not Ready"));
 
-const skipEarly = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([
+/** Why the node does not start, as far as its pods need not be read. */
+export const whySkipped = firstOf<[UpdateNode, PolicySnapshot], Why>([
   onePolicy,
   stays,
   reported,
@@ -86,14 +88,8 @@ const skipEarly = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([
   isReady,
 ]);
 
-/** Why the node does not start, as far as its pods need not be read. */
-export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | undefined {
-  const why = skipEarly(node, snapshot);
-  return why && { node: node.name, ...why };
-}
-
 /** Why its pods forbid a start, whatever other nodes do. */
-export const whySkippedByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
+export const whySkippedByPods = firstOf<[NodeReading], Why>([
   ({ unfit }) => (unfit === undefined ? undefined : skip("UnhealthyPods", unfit)),
   ({ rollout }) => (rollout === undefined ? undefined : skip("RolloutInProgress", rollout)),
   ({ obstacle }) => (obstacle === undefined ? undefined : skip("DrainBlocked", obstacle)),
@@ -117,16 +113,6 @@ const MAX_EXPONENT = 11;
 export function isBackOffOver(sinceMs: number, count: number): boolean {
   const minutes = Math.trunc(sinceMs / MINUTE_MS);
   return Math.abs(minutes) > MAX_MINUTES || minutes > 2 ** Math.min(count, MAX_EXPONENT);
-}
-
-/**
- * The state of a one-shot's campaign that has to be remembered: it opens when the window fires, and closes when no node
- * is left to be updated.
- */
-interface Campaign {
-  readonly cron: string;
-  readonly timeZone: string;
-  readonly handledThrough: string;
 }
 
 export interface Opening {

@@ -1,8 +1,7 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
 import type { Answers } from "../checks/result.ts";
 import type { UpdateNode } from "./node.ts";
-import type { Policy } from "./policy.ts";
-import type { ActiveNode, Workload } from "./policy-status.ts";
+import type { ActiveNode, Policy, Workload } from "./policy.ts";
 
 /** An active node of any policy. */
 export type GoingNode = Pick<ActiveNode, "node" | "phase" | "zone">;
@@ -35,7 +34,7 @@ export interface PolicySnapshot {
   readonly contested: ReadonlyMap<string, readonly string[]>;
   readonly readings: ReadonlyMap<string, NodeReading>;
   /** Nodes whose pods forbade a start a moment ago, by name: they are not read again yet. */
-  readonly held?: ReadonlyMap<string, Omit<Skip, "node">>;
+  readonly held?: ReadonlyMap<string, Why>;
   /** The active nodes of other policies. */
   readonly others?: readonly GoingNode[];
   /** Answers to checks that were due. */
@@ -72,10 +71,14 @@ export const SKIP_REASONS = [
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
-export interface Skip {
-  readonly node: string;
+/** Why a node does not start. */
+export interface Why {
   readonly reason: SkipReason;
   readonly message: string;
+}
+
+export interface Skip extends Why {
+  readonly node: string;
 }
 
 /** The reasons why an attempt ended without its update. */

@@ -8,7 +8,6 @@
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import {
-  type Answers,
   formatResult,
   isPassing,
   type NamedCheck,
@@ -19,9 +18,8 @@ import {
   readResults,
   streakOf,
 } from "../checks/result.ts";
-import type { Policy } from "./policy.ts";
-import type { PolicyStatus } from "./policy-status.ts";
-import type { Skip } from "./snapshot.ts";
+import type { Policy, PolicyStatus } from "./policy.ts";
+import type { PolicySnapshot, Why } from "./snapshot.ts";
 
 /** The checks since a node could first start, or the last one left its slot. */
 export interface StartChecks {
@@ -30,18 +28,25 @@ export interface StartChecks {
   readonly results: readonly NamedResult[];
 }
 
-type CheckedPolicy = Pick<Policy, "checks" | "generation" | "status">;
-
 /**
- * The results that count at `now`; none if an attempt has just ended (`ended`), or if the policy has changed. Undefined
- * without checks.
+ * The results that count now, with the answers that have come; none if an attempt has just ended (`ended`), or if the
+ * policy has changed. Undefined without checks.
  */
-export function currentChecks(
-  { checks, generation, status }: CheckedPolicy,
-  now: number,
+export function updateChecks(
+  { now, policy, answers = new Map() }: Pick<PolicySnapshot, "now" | "policy" | "answers">,
   ended: boolean,
 ): StartChecks | undefined {
+  const { checks } = policy;
   if (checks.length === 0) return undefined;
+  const { since, results } = keepResults(policy, now, ended);
+  return { since, results: nextResults(checks, results, { answers }) };
+}
+
+function keepResults(
+  { generation, status }: Pick<Policy, "generation" | "status">,
+  now: number,
+  ended: boolean,
+): StartChecks {
   const since = parseTimestamp(status.checks?.since ?? "");
   const isKept = since !== undefined && since <= now && generation === status.observedGeneration;
   if (ended || !isKept || !status.checks) return { since: now, results: [] };
@@ -53,11 +58,6 @@ export function currentChecks(
 /** The checks to ask now. */
 export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): PlannedCheck[] {
   return planChecks(checks, current.results, current.since).filter((check) => check.dueAt <= now);
-}
-
-/** The results with these answers. */
-export function addAnswers({ checks }: Pick<Policy, "checks">, current: StartChecks, answers: Answers): StartChecks {
-  return { ...current, results: nextResults(checks, current.results, { answers }) };
 }
 
 /** As the status stores them. */
@@ -73,7 +73,7 @@ export function whyChecksHold(
   { checks }: Pick<Policy, "checks">,
   { results }: StartChecks,
   now: number,
-): Omit<Skip, "node"> | undefined {
+): Why | undefined {
   const held = checks.filter((check) => !isPassing(check, streakOf(check, results), now));
   const skips = held.map((check) => describe(check, results));
   return ["CheckFailing", "CheckUnreachable", "CheckPending"]
@@ -81,7 +81,7 @@ export function whyChecksHold(
     .find(Boolean);
 }
 
-function describe(check: NamedCheck, results: readonly NamedResult[]): Omit<Skip, "node"> {
+function describe(check: NamedCheck, results: readonly NamedResult[]): Why {
   const { name, successThreshold } = check;
   const { lastVerdict, sample = "no data", message } = results.find((result) => result.name === name) ?? {};
   if (lastVerdict === "Failure") return { reason: "CheckFailing", message: `check "${name}" fails: ${sample}` };

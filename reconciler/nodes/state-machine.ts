@@ -16,8 +16,7 @@
  *                any other                  ErrorReset, or nothing     the reconciler: the attempt failed, Idle is wanted
  */
 import type { UpdateNode } from "./node.ts";
-import type { ActiveNode, NodePhase } from "./policy-status.ts";
-import type { Policy } from "./policy.ts";
+import type { ActiveNode, NodePhase, Policy } from "./policy.ts";
 import { DEFAULT_SPEC, type ShadowSpec, type ShadowStatus, type State, STATES, type WantedState } from "./shadow.ts";
 import type { FailureReason } from "./snapshot.ts";
 

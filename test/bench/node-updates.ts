@@ -79,7 +79,6 @@ function offer({ store }: Emulator): void {
     const known = {
       node,
       nodeUid,
-      shadowUid: metadata.uid,
       from: "1.0.0",
       to: "1.1.0",
       bootId: "",

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as z from "zod";
-import { policySpec } from "../../reconciler/nodes/policy.ts";
-import { NODE_PHASES, policyStatus } from "../../reconciler/nodes/policy-status.ts";
+import { NODE_PHASES, policySpec, policyStatus } from "../../reconciler/nodes/policy.ts";
 import { shadowSpec, shadowStatus, STATES } from "../../reconciler/nodes/shadow.ts";
 import { read } from "./manifests.ts";
 

@@ -5,23 +5,24 @@
  */
 import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
-import { absent } from "../../../infra/errors.ts";
 import {
   bottlerocketShadows,
   type CustomObject,
   nodeUpdatePolicies,
 } from "../../../infra/kubernetes/custom-resources.ts";
-import { nodes } from "../../../infra/kubernetes/resources.ts";
+import { type Node, nodes } from "../../../infra/kubernetes/resources.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
-import { readNode, readShadow, type Shadow, type UpdateNode } from "../node.ts";
+import { readNode, readShadow, type UpdateNode } from "../node.ts";
 import { activeNodesOf, type InvalidPolicy, type Policy, readPolicy } from "../policy.ts";
-import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../shadow.ts";
+import { shadowName } from "../shadow.ts";
 
 export interface NodeLists {
   readonly policies: readonly StoredPolicy[];
   /** Nodes that are managed, have a shadow, or are active in a policy, in byte order of their names. */
   readonly nodes: readonly UpdateNode[];
+  /** Every node of the cluster: pods may go to any. */
+  readonly all: readonly UpdateNode[];
 }
 
 /** A policy with the object that it was read from. */
@@ -44,28 +45,12 @@ export async function gatherNodes(namespace: string, source: Source, call?: Call
   );
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
   const active = new Set(policies.items.flatMap(({ content }) => activeNodesOf(content).map(({ node }) => node)));
-  const found = await readNodes({ shadows: byShadow, active }, source, call);
+  const readOne = (object: Node): UpdateNode => readNode(object, byShadow.get(shadowName(object.metadata?.name ?? "")));
+  const { items } = await readAll({ resource: nodes, query: {}, read: readOne }, source, call);
+  const all = items.toSorted(byName);
   return {
     policies: policies.items.toSorted((a, b) => byName(a.content, b.content)),
-    nodes: found.toSorted(byName),
+    nodes: all.filter(({ name, managed, shadow }) => managed || shadow !== undefined || active.has(name)),
+    all,
   };
-}
-
-interface ReadNodes {
-  readonly shadows: ReadonlyMap<string, Shadow>;
-  /** Names of nodes that have a slot. */
-  readonly active: ReadonlySet<string>;
-}
-
-/** With one list, and a read of each node that has a shadow or a slot but not the label. */
-async function readNodes({ shadows, active }: ReadNodes, source: Source, call?: Call): Promise<UpdateNode[]> {
-  const read = (object: Parameters<typeof readNode>[0]): UpdateNode =>
-    readNode(object, shadows.get(shadowName(object.metadata?.name ?? "")));
-  const query = { labelSelector: `${MANAGED_LABEL}=${MANAGED_VALUE}` };
-  const { items } = await readAll({ resource: nodes, query, read }, source, call);
-  const listed = new Set(items.map(({ name }) => name));
-  const owners = [...shadows.values()].flatMap(({ owner }) => owner?.name ?? []);
-  const others = new Set([...owners, ...active].filter((name) => !listed.has(name)));
-  const more = await Promise.all([...others].map((name) => source.cluster.get(nodes, { name }, call).catch(absent)));
-  return [...items, ...more.filter((node) => node !== undefined).map(read)];
 }

@@ -1,12 +1,12 @@
 /** Plans a pass, reads the pods of nodes as long as the plan asks for more, and asks Prometheus once. */
 import { type NodePlan, planPass } from "../plan-pass.ts";
 import type { Answers, PlannedCheck } from "../../checks/result.ts";
-import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "../snapshot.ts";
+import type { NodeReading, PolicySnapshot, SkipReason, Why } from "../snapshot.ts";
 import type { ReadPods } from "./read-pods.ts";
 
 /** Nodes whose pods are read in one pass; each costs a list of its pods. */
 const MAX_READS = 40;
-/** Active nodes that are read together. */
+/** Nodes that are read together: active ones, and one that may start. */
 const AT_ONCE = 5;
 /** Intervals between ticks for which a node that its pods hold is not read again: half a minute by default. */
 const REMEMBERED_INTERVALS = 6;
@@ -25,7 +25,7 @@ export interface ReadingMemory {
   /** Milliseconds between two ticks in which nothing happens. */
   readonly intervalMs: number;
   /** Nodes that their pods hold, and since when, so that the next pass reads others. It never lets a node start. */
-  readonly held: Map<string, { readonly why: Omit<Skip, "node">; readonly at: number }>;
+  readonly held: Map<string, { readonly why: Why; readonly at: number }>;
   /** When a node was read last: a pass first reads those that have waited longest. */
   readonly readAt: Map<string, number>;
 }
@@ -54,7 +54,8 @@ export async function planAfterReading(
       answers = await askChecks(plan.due);
       continue;
     }
-    const next = chooseNext(plan, active, readAt).slice(0, remaining);
+    const waited = plan.toRead.toSorted((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0));
+    const next = waited.slice(0, Math.min(AT_ONCE, remaining));
     if (next.length === 0) {
       for (const { node, ...why } of plan.skips)
         if (readings.has(node) && BY_PODS.has(why.reason)) memory.held.set(node, { why, at: now });
@@ -69,17 +70,6 @@ export async function planAfterReading(
       readAt.set(node, now);
     }
   }
-}
-
-/** Some active nodes, as all of them must be read; otherwise one that may start. */
-function chooseNext(
-  { toRead }: NodePlan,
-  active: ReadonlyMap<string, unknown>,
-  readAt: ReadonlyMap<string, number>,
-): string[] {
-  const ordered = toRead.toSorted((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0));
-  const ofActive = ordered.filter((node) => active.has(node));
-  return ofActive.length > 0 ? ofActive.slice(0, AT_ONCE) : ordered.slice(0, 1);
 }
 
 function forget({ intervalMs, held, readAt }: ReadingMemory, now: number): void {

@@ -10,7 +10,6 @@ import { once } from "../../../infra/once.ts";
 import {
   type Controller,
   daemonSets,
-  nodes,
   podDisruptionBudgets,
   pods,
   type PodDisruptionBudget,
@@ -32,10 +31,9 @@ import {
   whyNotDrainable,
   whyOneByOne,
 } from "../drainable.ts";
-import { readNode, type UpdateNode } from "../node.ts";
-import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
-import { type NodePod, readNodePod } from "../node-pod.ts";
-import type { Workload } from "../policy-status.ts";
+import type { UpdateNode } from "../node.ts";
+import { type NodePod, readNodePod, whyUnfit, whyWorkMissing, type WorkloadNow } from "../node-pod.ts";
+import type { Workload } from "../policy.ts";
 import type { NodeReading } from "../snapshot.ts";
 import {
   gatherUnderBudget,
@@ -57,10 +55,8 @@ interface PodReaderSource extends Source {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly call: Call;
-  /** Nodes that have been read: all others are read only if none of these takes pods in the zone of the node. */
+  /** Every node of the cluster. */
   readonly nodes: readonly UpdateNode[];
-  /** The active nodes of all policies. */
-  readonly busy: ReadonlySet<string>;
 }
 
 /** Nodes have pods of any namespace, whatever this installation rolls out. */
@@ -75,18 +71,10 @@ export function createPodReader(source: PodReaderSource): ReadPods {
     async () =>
       (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, source, call)).items,
   );
-  const allNodes = once(
-    async () =>
-      (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, source, call)).items,
-  );
   /** The nodes that take pods of the node. */
-  const findOthers = async (name: string): Promise<readonly UpdateNode[]> => {
+  const findOthers = (name: string): readonly UpdateNode[] => {
     const own = source.nodes.find((one) => one.name === name);
-    if (!own) return await allNodes();
-    const takers = (from: readonly UpdateNode[]) => from.filter((other) => canTakeOver(own, other));
-    const near = takers(source.nodes);
-    const isEnough = near.some((other) => other.zone === own.zone && !source.busy.has(other.name));
-    return isEnough ? near : takers(await allNodes());
+    return own ? source.nodes.filter((other) => canTakeOver(own, other)) : [];
   };
   const coverOf = once(
     (budget: ListedBudget) => readCovered(budget, source),
@@ -121,7 +109,7 @@ export function createPodReader(source: PodReaderSource): ReadPods {
       rollout: await whyRolloutHolds(items.filter(({ evictable }) => evictable)),
       missing: whyWorkMissing({ pods: items, owners, drained: after }),
       workloads: workloadsOf(items, owners),
-      others: items.some(({ evictable }) => evictable) ? await findOthers(node) : undefined,
+      others: items.some(({ evictable }) => evictable) ? findOthers(node) : undefined,
       oneByOne: whyOneByOne(facts),
     };
   };

@@ -72,7 +72,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const memory: ReadingMemory = { intervalMs, held: new Map(), readAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: failed ones are not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
-  let wasWithout = false;
 
   return async (context, tools) => {
     let acted = false;
@@ -98,12 +97,10 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     if (!lists) return false;
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
-    noteWithout(lists.policies.length === 0);
     using round = options.checker.begin(stop);
     const active = activeOf(lists);
-    const busy = new Set([...active.values()].flat().map(({ node }) => node));
     const questions = {
-      readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }),
+      readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.all }),
       askChecks: (due: readonly PlannedCheck[]) => askChecks(due, { namespace: options.secretsNamespace }, round),
     };
     let wrote = false;
@@ -112,11 +109,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     metrics.nodesPassed(clock.now());
     const repaired = await repairNodes({ ...lists, active }, actor, recorder);
     return repaired || wrote;
-  }
-
-  function noteWithout(isWithout: boolean): void {
-    if (isWithout && !wasWithout) log.info("node updates: no node is updated, as there is no NodeUpdatePolicy");
-    wasWithout = isWithout;
   }
 
   async function passPolicy(
@@ -158,7 +150,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
         shadow: write.node.shadow?.name,
         error,
       });
-    recorder.emitEvents(draftPass(policy, plan, { written, nodes }));
+    recorder.emitEvents(draftPass(policy, plan, written));
     for (const { node, spec } of written)
       log.info("node updates: a state is wanted", {
         node: node.name,
@@ -209,7 +201,7 @@ function activeOf({ policies }: NodeLists): Map<string, readonly GoingNode[]> {
 /** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */
 function nodesOf(
   policy: Policy | InvalidPolicy,
-  { nodes, policies }: NodeLists,
+  { nodes, policies }: Pick<NodeLists, "nodes" | "policies">,
 ): { readonly nodes: readonly UpdateNode[]; readonly contested: ReadonlyMap<string, readonly string[]> } {
   const own = new Set(activeNodesOf(policy).map(({ node }) => node));
   const others = policies.filter(({ content }) => content.name !== policy.name);

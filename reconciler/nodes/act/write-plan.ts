@@ -6,7 +6,7 @@
 import type { Actor } from "../../../infra/kubernetes/context.ts";
 import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.ts";
 import type { NodePlan, ShadowWrite } from "../plan-pass.ts";
-import type { TransitionCount } from "../policy-status.ts";
+import type { TransitionCount } from "../policy.ts";
 import { hasCode } from "../../../infra/errors.ts";
 import { nodes } from "../../../infra/kubernetes/resources.ts";
 import { newShadow } from "../shadow.ts";

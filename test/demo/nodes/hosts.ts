@@ -65,7 +65,8 @@ export async function playHost(
       stop: stop.signal,
       callApi: createNodeApi({
         url: api.url,
-        node: { name: node, uid: uidOf(store, node) },
+        nodeName: node,
+        readUid: async () => uidOf(store, node),
         readToken,
         readCa: async () => api.caPem,
       }),

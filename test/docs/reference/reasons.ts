@@ -150,7 +150,6 @@ export const EVENT_TEXTS: Readonly<Record<string, readonly [on: string, meaning:
     "A deletion was refused because the budget says no, or cannot be obeyed. The message says who asked, and why. Only with [the deletion webhook](../guides/budgets.md#guard-deletions-too)",
   ],
   UpdateStarted: ["Node", "Its operating system is about to be updated"],
-  UpdateNotStarted: ["Node", "No node remains for its pods (`NoPlaceForPods`); a person must resolve that"],
   UpdateHeld: ["Node", "The update is staged, and the reboot waits; the message says for what"],
   NodeUpdated: ["Node", "It runs the new version, and its pods are back"],
   UpdateAbandoned: [
@@ -158,13 +157,11 @@ export const EVENT_TEXTS: Readonly<Record<string, readonly [on: string, meaning:
     "The attempt ended without an update. The message begins with [how it ended](node-policy.md#how-an-attempt-ends)",
   ],
   Uncordoned: ["Node", "A cordon of ours was removed"],
-  StateWanted: ["BottlerocketShadow", "Another state is wanted of the node"],
   Frozen: [
     "NodeUpdatePolicy, PhasedRollout",
     "Of a policy: no update starts until a person clears it. Of a PhasedRollout that is being deleted with `onDelete: freeze`: the partition stays",
   ],
   Unfrozen: ["NodeUpdatePolicy", "A person has cleared the freeze"],
-  NodeContested: ["NodeUpdatePolicy", "Two policies select a node, which is skipped"],
   PolicyInvalid: ["NodeUpdatePolicy", "The policy cannot be obeyed; the message says why"],
   CannotManage: ["PhasedRollout", "The StatefulSet cannot be managed; the message says why"],
   Suspended: ["PhasedRollout", "`skipCheck` is set: the StatefulSet rolls without checks"],

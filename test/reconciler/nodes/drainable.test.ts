@@ -4,14 +4,16 @@ import {
   canTakeOver,
   type CoreBudget,
   type DrainFacts,
+  whyHeldByRollout,
   whyNoPlace,
   whyNotDrainable,
   whyOneByOne,
 } from "../../../reconciler/nodes/drainable.ts";
-import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
-import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
+import { type NodePod, readNodePod } from "../../../reconciler/nodes/node-pod.ts";
+import { orphanedZone } from "../../../reconciler/model/orphans.ts";
+import { readPod } from "../../../reconciler/model/pod.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
-import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
+import { LAST, leftBehind, podObjects, PREVIOUS, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { budget, NOW } from "../budget/builders.ts";
 import { node, pod, policy } from "./fixture.ts";
 
@@ -117,33 +119,6 @@ describe("a drain under core budgets", () => {
     ["does not ask for pods that are over", [pod("a", { labels, phase: "Failed" })], [core()], true],
     ["does not ask for pods of DaemonSets", [pod("a", { labels, kind: "DaemonSet" })], [core()], true],
     ["does not ask for static pods", [pod("a", { labels, mirror: true })], [core()], true],
-    ["an empty selector selects all", [pod("a")], [core({ selector: {} })], false],
-    ["no selector selects none", [pod("a")], [core({ selector: undefined })], true],
-    [
-      "In",
-      [pod("a", { labels })],
-      [core({ selector: { matchExpressions: [{ key: "app", operator: "In", values: ["api"] }] } })],
-      false,
-    ],
-    [
-      "NotIn",
-      [pod("a", { labels })],
-      [core({ selector: { matchExpressions: [{ key: "app", operator: "NotIn", values: ["api"] }] } })],
-      true,
-    ],
-    ["Exists", [pod("a")], [core({ selector: { matchExpressions: [{ key: "app", operator: "Exists" }] } })], true],
-    [
-      "DoesNotExist",
-      [pod("a")],
-      [core({ selector: { matchExpressions: [{ key: "app", operator: "DoesNotExist" }] } })],
-      false,
-    ],
-    [
-      "an operator that is not known matches",
-      [pod("a")],
-      [core({ selector: { matchExpressions: [{ key: "app", operator: "New" }] } })],
-      false,
-    ],
   ] as const)
     it(title, () => assert.equal(whyNotDrainable(here(pods, budgets)) === undefined, drains));
 
@@ -254,4 +229,44 @@ describe("another node", () => {
   ] as const)
     it(`${title} take the pods of a node`, () =>
       assert.equal(canTakeOver(node("a", { taints: [dedicated] }), node("b", other)), isSo));
+});
+
+describe("a rollout in progress", () => {
+  const zone = (letter: string, rolling: boolean) =>
+    readZone(statefulSetObject({ name: `ingester-zone-${letter}`, replicas: 3, ...(rolling && { statusReady: 2 }) }));
+  const [a, b, rollingA, rollingB] = [zone("a", false), zone("b", false), zone("a", true), zone("b", true)];
+  const noneB = (currentRevision: string) =>
+    readZone(statefulSetObject({ name: "ingester-zone-b", replicas: 0, currentRevision }));
+  const here = [pod("x", { owner: a.uid, kind: "StatefulSet" })];
+  for (const [title, pods, zones, held] of [
+    ["of another zone holds the node", here, [a, rollingB], true],
+    ["of the node's own zone does not", here, [rollingA, b], false],
+    ["of another zone does not hold nodes without pods of the group", [pod("y")], [a, rollingB], false],
+    ["of no zone does not", here, [a, b], false],
+    ["of the only zone of a group does not", here, [rollingA], false],
+    ["of another zone that has no pods, and is not recorded yet, holds the node", here, [a, noneB(PREVIOUS)], true],
+    ["of another zone that has no pods, once it is recorded, does not", here, [a, noneB(LAST)], false],
+  ] as const)
+    it(title, () => assert.equal(whyHeldByRollout(pods, zones, new Map()) !== undefined, held));
+
+  const left = (ready: boolean) => {
+    const pods = leftBehind({ name: "ingester-zone-c", pods: { 0: { ready } } }).map(readPod);
+    const zoneLeft = orphanedZone("ingester-zone-c", pods, { owner: undefined, zones: [a, b] });
+    return new Map([["test/ingester", [zoneLeft]]]);
+  };
+  const leftHere = (letter: string) => leftBehind({ name: `ingester-zone-${letter}` }).map(readNodePod);
+  for (const [title, pods, zones, held] of [
+    ["holds the node of pods that a StatefulSet has left behind", leftHere("c"), [a, rollingB], true],
+    ["holds that of pods that their StatefulSet has still to adopt", leftHere("a"), [a, rollingB], true],
+    ["does not hold that of pods that the rolling zone has still to adopt", leftHere("b"), [a, rollingB], false],
+  ] as const)
+    it(title, () => assert.equal(whyHeldByRollout(pods, zones, left(true)) !== undefined, held));
+
+  for (const [title, pods, orphans, held] of [
+    ["that has lost its StatefulSet and lacks a pod holds the node", here, left(false), true],
+    ["does not once its pods are ready", here, left(true), false],
+    ["does not hold nodes without pods of the group", [pod("y")], left(false), false],
+    ["does not hold nodes that have its own pods alone", leftHere("c"), left(false), false],
+  ] as const)
+    it(`of another zone ${title}`, () => assert.equal(whyHeldByRollout(pods, [a, b], orphans) !== undefined, held));
 });

@@ -2,8 +2,14 @@
 import { DEFAULT_SPEC, type ShadowSpec, type ShadowStatus, type State } from "../../../reconciler/nodes/shadow.ts";
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
-import { isInvalid, type Policy, readPolicy } from "../../../reconciler/nodes/policy.ts";
-import { NO_STATUS, type ActiveNode, type PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
+import {
+  type ActiveNode,
+  isInvalid,
+  NO_STATUS,
+  type Policy,
+  type PolicyStatus,
+  readPolicy,
+} from "../../../reconciler/nodes/policy.ts";
 import type { NodeReading, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
 import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 
@@ -75,7 +81,6 @@ export function entry(name: string, overrides: Partial<ActiveNode> = {}): Active
   return {
     node: name,
     nodeUid: `uid-${name}`,
-    shadowUid: `shadow-${name}`,
     from: "1.0.0",
     to: "1.1.0",
     bootId: "boot-1",

@@ -1,7 +1,7 @@
 /** A suspected bad update stops the campaign until a person goes on (§17.5). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
+import type { PolicyStatus } from "../../../reconciler/nodes/policy.ts";
 import { at, entry } from "./fixture.ts";
 import { describePlan, passOf, table } from "./table.ts";
 

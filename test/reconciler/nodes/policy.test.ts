@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
-import { allowedActive, isInvalid, readPolicy } from "../../../reconciler/nodes/policy.ts";
-import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
+import { allowedActive, isInvalid, NO_STATUS, readPolicy } from "../../../reconciler/nodes/policy.ts";
 import { busyNode, entry, node, policy, snapshot } from "./fixture.ts";
 
 const metadata = { name: "default", uid: "policy-uid", resourceVersion: "7", generation: 1 };
@@ -31,7 +30,7 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
   it("lets the nodes that are active finish, by the defaults", () => {
     const done = busyNode("a", "MonitoringUpdate", "MonitoringUpdate", {
       node: { bootId: "boot-2", readySince: 0 },
-      status: { current_version: "1.1.0", boot_reported_at: "2026-01-01T00:00:00Z" },
+      status: { current_version: "1.1.0" },
     });
     const { writes } = planPass(snapshot([done], { policy: edited(invalid) }));
     assert.deepEqual(

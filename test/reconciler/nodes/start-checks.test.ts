@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import type { StoredResult } from "../../../reconciler/checks/result.ts";
 import { type NodePlan, planPass } from "../../../reconciler/nodes/plan-pass.ts";
-import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
+import type { PolicyStatus } from "../../../reconciler/nodes/policy.ts";
 import { at, busyNode, entry, MINUTE, node, NOW, policy, snapshot } from "./fixture.ts";
 
 const check = {
@@ -150,6 +150,6 @@ describe("checks of Prometheus before a start", () => {
   it("keep a one-shot window open", () => {
     const campaign = { cron: "0 0 11 * * *", timeZone: "UTC", handledThrough: at(-120 * MINUTE) };
     const { status } = plan({ spec: { window: { cron: campaign.cron } }, status: { campaign }, answer: bad });
-    assert.deepEqual([status.windowOpen, status.campaign], [true, campaign]);
+    assert.deepEqual([status.skipped, status.campaign], [{ CheckFailing: 2 }, campaign]);
   });
 });

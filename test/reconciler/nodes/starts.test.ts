@@ -1,7 +1,9 @@
 /** Which nodes start, and why the others do not (§17.12). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { readNode } from "../../../reconciler/nodes/node.ts";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
+import { collect, read } from "../../infra/manifests.ts";
 import { at, MINUTE, node, policy, snapshot } from "./fixture.ts";
 import { passOf, table } from "./table.ts";
 
@@ -68,11 +70,7 @@ table("a node starts", [
     { nodes: "a, b, c, d", contested: ["c", "d"], spec: { maxConcurrent: "50%" } },
     "wants a S; slots a Starting; skips c SeveralPolicies, d SeveralPolicies, b LimitReached",
   ],
-  [
-    "after no more reads than it needs",
-    "a unread, b unread, c unread, d unread, e unread, f unread",
-    "skips e LimitReached, f LimitReached; reads a, b, c, d",
-  ],
+  ["after no more reads than it needs", "a unread, b unread, c", "skips b LimitReached, c LimitReached; reads a"],
   [
     "after those that were held too long",
     { nodes: "a, b", status: { deferred: [{ node: "a", count: 0, at: at(-MINUTE), reason: "HeldTooLong" }] } },
@@ -229,4 +227,20 @@ describe("a one-shot window", () => {
     it(`stays open for ${nodes}`, () => assert.ok(!closedAt(nodes)));
 
   it("fires again after the clock was far ahead for a moment", () => assert.ok(closedAt("a", "2099-01-01T00:00:00Z")));
+});
+
+for (const [value, managed] of [
+  ["2.0.0", true],
+  ["1.0.0", false],
+] as const)
+  it(`a node with version ${value} in its label is ${managed ? "" : "not "}managed`, () => {
+    const labels = { "bottlerocket.aws/updater-interface-version": value };
+    assert.equal(readNode({ metadata: { name: "a", labels } }, undefined).managed, managed);
+  });
+
+it("the reconciler knows on which node it runs: that comes last", () => {
+  const env = collect(read("infra/manifests/reconciler/cronjob.yaml")[0], (one) =>
+    one["name"] === "MY_NODE_NAME" ? JSON.stringify(one["valueFrom"]) : undefined,
+  );
+  assert.match(env.join(), /spec\.nodeName/);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { NODE_PHASES } from "../../../reconciler/nodes/policy-status.ts";
+import { NODE_PHASES } from "../../../reconciler/nodes/policy.ts";
 import { STATES } from "../../../reconciler/nodes/shadow.ts";
 import { type Move, moveFor, PHASES, phaseOf } from "../../../reconciler/nodes/state-machine.ts";
 import { at, busyNode, entry, node } from "./fixture.ts";

@@ -8,12 +8,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type NodePlan, planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
-import {
-  type ActiveNode,
-  NODE_PHASES,
-  type NodePhase,
-  type PolicyStatus,
-} from "../../../reconciler/nodes/policy-status.ts";
+import { type ActiveNode, NODE_PHASES, type NodePhase, type PolicyStatus } from "../../../reconciler/nodes/policy.ts";
 import type { ShadowStatus, State } from "../../../reconciler/nodes/shadow.ts";
 import type { NodeReading, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
 import { at, entry, FREE, MINUTE, node, NOW, policy, shadow, snapshot } from "./fixture.ts";
@@ -47,10 +42,11 @@ const WORDS: Readonly<Record<string, Described>> = {
   removed: { node: { removedBy: "karpenter.sh/disrupted" } },
   deleted: { node: { terminating: true } },
   replaced: { node: { uid: "a new node" } },
-  newboot: {
-    node: { bootId: "boot-2", readySince: NOW - 10 * MINUTE },
-    status: { boot_reported_at: at(-10 * MINUTE) },
-  },
+  newboot: { node: { bootId: "boot-2", readySince: NOW - 10 * MINUTE } },
+  noboot: { entry: { bootId: "" } },
+  justready: { node: { bootId: "boot-2", readySince: NOW - 59_000 } },
+  secondsahead: { node: { bootId: "boot-2", readySince: NOW + 59_000 } },
+  hourahead: { node: { bootId: "boot-2", readySince: NOW + 60 * MINUTE } },
   announced: { status: { rebooting: { boot_id: "boot-1", at: at(-MINUTE) } } },
   updated: { status: { current_version: "1.1.0", target_version: "1.1.0" } },
   nothing: { status: { target_version: "1.0.0" } },

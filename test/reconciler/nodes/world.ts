@@ -1,8 +1,7 @@
 /** A world of hosts, their agents and a controller that may die between any two writes: values only. */
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { planPass, type NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
-import type { Policy } from "../../../reconciler/nodes/policy.ts";
-import { policyStatus } from "../../../reconciler/nodes/policy-status.ts";
+import { type Policy, policyStatus } from "../../../reconciler/nodes/policy.ts";
 import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { planUpkeep } from "../../../reconciler/nodes/upkeep.ts";

@@ -239,7 +239,8 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
     const { process } = startProcess("speaker");
     const call = createNodeApi({
       url: PLACES.nodeApi(),
-      node: { name: host.name, uid: store.get("nodes", undefined, host.name)?.metadata.uid ?? "" },
+      nodeName: host.name,
+      readUid: () => Promise.resolve(store.get("nodes", undefined, host.name)?.metadata.uid ?? ""),
       readToken: () => tokenOf(podOf(host.name)),
       readCa: () => Promise.resolve(""),
       open: network.openApi(process),

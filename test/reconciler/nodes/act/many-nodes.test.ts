@@ -1,14 +1,14 @@
 /** Node updates on a large cluster, and with two processes. */
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
 import { add } from "../../../builders.ts";
 
-let stage: NodeStage | undefined;
-afterEach(async () => {
-  await stage?.close();
-  stage = undefined;
-});
+async function setStage(t: TestContext): Promise<NodeStage> {
+  const stage = await setNodeStage();
+  t.after(() => stage.close());
+  return stage;
+}
 
 function addNodes(on: NodeStage, count: number): string[] {
   const names = Array.from({ length: count }, (_, i) => `big-${String(i).padStart(4, "0")}`);
@@ -21,8 +21,8 @@ function addNodes(on: NodeStage, count: number): string[] {
 }
 
 describe("many nodes", () => {
-  it("are listed page by page, and all of them get shadows", async () => {
-    stage = await setNodeStage();
+  it("are listed page by page, and all of them get shadows", async (t) => {
+    const stage = await setStage(t);
     const names = addNodes(stage, 620);
     createPolicy(stage, "default", { maxConcurrent: "1%" });
     await stage.tick();
@@ -30,15 +30,13 @@ describe("many nodes", () => {
     stage.calls.length = 0;
     await stage.tick();
     assert.ok(stage.calls.filter((call) => /^GET .*bottlerocketshadows/.test(call)).length >= 2, "pages of shadows");
-    const wanted = names.filter(
-      (name) => shadowOf(stage as NodeStage, name)?.spec.state === "StagedAndPerformedUpdate",
-    );
+    const wanted = names.filter((name) => shadowOf(stage, name)?.spec.state === "StagedAndPerformedUpdate");
     assert.equal(wanted.length, 6);
     assert.equal(statusOf(stage).nodes.total, 620);
   });
 
-  it("cost few calls while nothing changes", async () => {
-    stage = await setNodeStage();
+  it("cost few calls while nothing changes", async (t) => {
+    const stage = await setStage(t);
     const names = addNodes(stage, 50);
     createPolicy(stage, "default", { enabled: false });
     await stage.tick();
@@ -54,10 +52,9 @@ describe("many nodes", () => {
 });
 
 describe("two processes", () => {
-  it("that tick at the same time never take one slot twice", async () => {
+  it("that tick at the same time never take one slot twice", async (t) => {
     for (let round = 0; round < 5; round++) {
-      const one = await setNodeStage();
-      stage = one;
+      const one = await setStage(t);
       const names = addNodes(one, 6);
       createPolicy(one, "default", { maxConcurrent: 2 });
       await one.tick();
@@ -68,8 +65,6 @@ describe("two processes", () => {
       const wanted = names.filter((name) => shadowOf(one, name)?.spec.state !== "Idle");
       assert.ok(wanted.length <= 2, wanted.join());
       assert.ok(statusOf(one).active.length <= 2);
-      await one.close();
-      stage = undefined;
     }
   });
 });

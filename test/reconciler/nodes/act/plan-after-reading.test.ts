@@ -31,7 +31,7 @@ describe("the reads of a pass", () => {
   const monitored = names.map((name) =>
     busyNode(name, "MonitoringUpdate", "MonitoringUpdate", {
       node: { bootId: "boot-2", readySince: 0 },
-      status: { current_version: "1.1.0", boot_reported_at: "2026-01-01T00:00:00Z" },
+      status: { current_version: "1.1.0" },
     }),
   );
   const active = names.map((name) => entry(name, { phase: "Monitoring" }));

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { type CustomObject, nodeUpdatePolicies } from "../../../../infra/kubernetes/custom-resources.ts";
 import { writeStatus } from "../../../../infra/kubernetes/write-status.ts";
 import { readIdentity } from "../../../../infra/kubernetes/identity.ts";
-import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";
+import { NO_STATUS } from "../../../../reconciler/nodes/policy.ts";
 import {
   createPolicy,
   label,
@@ -111,34 +111,7 @@ describe("a write of a policy's status", () => {
   });
 });
 
-describe("what people and Prometheus see", () => {
-  it("is current outside windows, and comes from the shadows", async (t) => {
-    const on = await setUp(t, { enabled: true, window: { cron: "* * * * * * 2099" } });
-    await on.tick();
-    report(on, "node-1", { current_version: "1.0.5" });
-    await on.tick();
-    const text = await on.scrape();
-    assert.match(text, /brupop_hosts_version\{bottlerocket_version="1.0.5"\} 1/);
-    assert.match(text, /zonewise_node_updates_skipped\{policy="default",reason="WindowClosed"\} 3/);
-  });
-
-  it("shows in the policy which node is in which phase, and why the others wait", async (t) => {
-    const on = await setUp(t, { enabled: true });
-    await on.tick();
-    const { active, waiting } = statusOf(on);
-    assert.deepEqual(
-      active.map(({ node, phase, from, to }) => [node, phase, from, to]),
-      [["node-1", "Staging", "1.0.0", "1.1.0"]],
-    );
-    assert.deepEqual(
-      waiting.map(({ node, reason }) => [node, reason]),
-      [
-        ["node-2", "LimitReached"],
-        ["node-3", "LimitReached"],
-      ],
-    );
-  });
-
+describe("what is stored", () => {
   it("keeps the slot of a node that has lost its label and its shadow, until it serves again", async (t) => {
     const on = await setUp(t, { enabled: true });
     const { store } = on.emulator;

@@ -33,8 +33,7 @@ async function read(
     cluster,
     now: stage.clock.now(),
     call: {},
-    nodes: [readOwn(node)],
-    busy: new Set(),
+    nodes: ["node-1", "node-2", "node-3"].map(readOwn),
   })({
     node,
     drained,

@@ -7,12 +7,10 @@ import type { TestContext } from "node:test";
 import { parse } from "yaml";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
-import { showNodes } from "../../../../functions/nodes/show-nodes.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../../../../reconciler/nodes/act/update-nodes.ts";
-import { readPolicy, isInvalid } from "../../../../reconciler/nodes/policy.ts";
-import type { PolicyStatus } from "../../../../reconciler/nodes/policy-status.ts";
+import { isInvalid, type PolicyStatus, readPolicy } from "../../../../reconciler/nodes/policy.ts";
 import {
   MANAGED_LABEL,
   MANAGED_VALUE,
@@ -37,8 +35,6 @@ export interface NodeStage extends Stage {
   /** What Kubernetes was called with since the last call. */
   readonly calls: string[];
   readonly metrics: Metrics;
-  /** What the node API shows of the stored objects. */
-  readonly scrape: () => Promise<string>;
   readonly cluster: Cluster;
   readonly logged: string[];
   tick(): Promise<boolean>;
@@ -52,7 +48,7 @@ interface StageOptions {
   readonly allowedHosts?: readonly string[];
 }
 
-export function defineNodeUpdates({ emulator: { store } }: Stage): void {
+export function defineNodeUpdates({ emulator: { store } }: Pick<Stage, "emulator">): void {
   for (const file of ["bottlerocketshadows.yaml", "nodeupdatepolicies.yaml"])
     store.create(CRDS, parse(readFileSync(new URL(file, FOLDER), "utf8")) as KubeObject);
 }
@@ -94,8 +90,6 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     cluster,
     calls,
     metrics,
-    scrape: () =>
-      showNodes({ cluster, clock, log, metrics: createMetrics(), identity: "api", namespace: NAMESPACE }).render(),
     logged,
     restart: () => void (update = create()),
     tick: async () => {

@@ -16,13 +16,17 @@ import {
 import { amend } from "../../../builders.ts";
 
 describe("shadows, policies and cordons on the embedded cluster", () => {
-  it("gives each shadow an owner reference to its Node", async (t) => {
+  it("gives each shadow an owner reference to its Node, with which it goes, in one namespace", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     const uid = on.emulator.store.get("nodes", undefined, "node-1")?.metadata.uid;
-    assert.deepEqual(shadowOf(on, "node-1")?.metadata.ownerReferences, [
-      { apiVersion: "v1", kind: "Node", name: "node-1", uid },
-    ]);
+    assert.partialDeepStrictEqual(shadowOf(on, "node-1")?.metadata, {
+      namespace: NAMESPACE,
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "node-1", uid }],
+    });
+    on.emulator.store.remove("nodes", undefined, "node-1");
+    await on.time.advance(5000);
+    assert.equal(shadowOf(on, "node-1"), undefined);
   });
 
   it("deletes the shadow of a node that loses its label, and leaves nothing on it", async (t) => {
@@ -38,14 +42,6 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     }
     assert.equal(shadowOf(on, "node-1"), undefined);
     assert.ok(statusOf(on).active.every(({ node }) => node !== "node-1"));
-  });
-
-  it("loses the shadow with its Node", async (t) => {
-    const on = await setFleet(t);
-    await on.tick();
-    on.emulator.store.remove("nodes", undefined, "node-1");
-    await on.time.advance(5000);
-    assert.equal(shadowOf(on, "node-1"), undefined);
   });
 
   it("undoes a cordon of ours whose shadow is gone", async (t) => {
@@ -86,14 +82,5 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
       await on.time.advance(120_000);
     }
     assert.equal(on.logged.filter((line) => line.includes("node updates are off")).length, 1);
-  });
-
-  it("writes shadows into its namespace only", async (t) => {
-    const on = await setFleet(t);
-    await on.tick();
-    assert.deepEqual(
-      on.emulator.store.list("bottlerocketshadows.brupop.bottlerocket.aws").map(({ metadata }) => metadata.namespace),
-      [NAMESPACE, NAMESPACE, NAMESPACE],
-    );
   });
 });
