@@ -20,17 +20,16 @@ export const doctor: Command = {
   examples: [
     ["doctor", "check the namespace"],
     ["doctor -A", "check all namespaces"],
-    ["doctor --pre", "check the cluster before an installation"],
   ],
-  flags: [{ flag: "--pre", summary: "before an installation: your rights, the cluster's version, the original" }],
+  flags: [],
   exits: {
     0: "no error; there may be warnings",
     1: "an error",
     4: "no error found, but something could not be checked",
   },
   asksTicking: true,
-  async run(session, { flags }) {
-    const findings = await examine(session, flags["pre"] === true ? "before" : await gatherTickingOf(session));
+  async run(session) {
+    const findings = await examine(session, await gatherTickingOf(session));
     const { io } = session;
     print(session, findings, () => {
       const blocks = findings.map(({ level, check, object, message, fix }) => {

@@ -5,7 +5,6 @@
 import { absent, hasCode } from "../../infra/errors.ts";
 import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
 import {
-  accessReviews,
   definitions,
   mutatingWebhooks,
   type ObjectMeta,
@@ -18,22 +17,28 @@ import {
 import { listBudgets } from "../../reconciler/budget/act/budget-store.ts";
 import type { StoredBudget } from "../../reconciler/budget/zpdb.ts";
 import { readGate } from "../../reconciler/gates/gate.ts";
-import { type LabelSelector, matchesSelector } from "../../reconciler/model/label-selector.ts";
 import { groupKey, readZone } from "../../reconciler/model/zone.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
-import { how } from "../../reconciler/model/remedy.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { type Finding, type Found, isGrouped, type Keyed, type StoredZone } from "../decide/doctor/check.ts";
+import {
+  type Finding,
+  type Found,
+  isGrouped,
+  type Keyed,
+  type Registered,
+  type StoredZone,
+} from "../decide/doctor/check.ts";
 import { diagnose } from "../decide/doctor/checks.ts";
 import { DEFINED_KINDS, SHARED_DEFINITIONS } from "../decide/doctor/installation.ts";
-import { INSTALL_RIGHTS, RECONCILER_RIGHTS, type Right } from "../decide/doctor/rights.ts";
+import { RECONCILER_RIGHTS, type Right } from "../decide/doctor/rights.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 import { createGuards } from "./guard.ts";
 import { gatherOrphans } from "./groups.ts";
+import { CRON_JOB, HOME } from "./settings.ts";
 
 async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide = false): Promise<T[]> {
   const query = isClusterWide || session.namespace === "" ? {} : { namespace: session.namespace };
@@ -73,57 +78,26 @@ async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): P
   return found.flatMap(({ group, orphans = [] }) => orphans.map((zone) => ({ group, zone })));
 }
 
-/** The rights that the user, the caller by default, does not have. */
-export async function findDenied(
-  { cluster, namespace }: Pick<Session, "cluster" | "namespace">,
-  rights: readonly Right[],
-  user?: string,
-): Promise<Right[]> {
-  const isAllowed = rights.map(async (right) => {
-    const attributes = { ...right, ...(user !== undefined && { namespace }) };
-    const spec = { resourceAttributes: attributes, ...(user !== undefined && { user }) };
-    const type = { apiVersion: "authorization.k8s.io/v1" };
-    const { status } =
-      user === undefined
-        ? await cluster.create(accessReviews, { body: { ...type, kind: "SelfSubjectAccessReview", spec } })
-        : await cluster.create(subjectReviews, { body: { ...type, kind: "SubjectAccessReview", spec } });
+/** The rights that a user does not have in the namespace. */
+async function findDenied({ cluster, namespace }: Session, user: string): Promise<Right[]> {
+  const isAllowed = RECONCILER_RIGHTS.map(async (right) => {
+    const spec = { user, resourceAttributes: { ...right, namespace } };
+    const body = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec };
+    const { status } = await cluster.create(subjectReviews, { body });
     return status?.allowed === true;
   });
   const answers = await Promise.all(isAllowed);
-  return rights.filter((_, i) => !answers[i]);
+  return RECONCILER_RIGHTS.filter((_, i) => !answers[i]);
 }
 
 /**
  * Finds the reconciler's account by its name in the namespace that it serves, or in that of an installation for all.
  */
-async function gatherReconcilerRights(session: Session): Promise<Found["accounts"]> {
-  const homes = [...new Set([session.namespace || "zonewise", "zonewise"])];
-  const users = homes.map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
-  const missing = await Promise.all(users.map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)));
-  return [
-    {
-      who: "serviceaccount/zonewise-reconciler",
-      missing: missing.toSorted((a, b) => a.length - b.length)[0] ?? [],
-      all: RECONCILER_RIGHTS,
-      fix: how("install it for this namespace", "kubectl apply -k infra/manifests/reconciler"),
-    },
-  ];
-}
-
-async function gatherOwnRights(session: Session): Promise<Found["accounts"]> {
-  const missing = await findDenied(session, INSTALL_RIGHTS);
-  return [{ who: "you", missing, all: INSTALL_RIGHTS, fix: "install as an administrator of the cluster" }];
-}
-
-interface Selecting {
-  readonly namespaceSelector?: LabelSelector;
-}
-
-/** A policy, or a webhook configuration. */
-interface Registered {
-  readonly metadata?: { readonly name?: string };
-  readonly spec?: { readonly matchConstraints?: Selecting };
-  readonly webhooks?: readonly Selecting[];
+async function gatherMissingRights(session: Session): Promise<readonly Right[]> {
+  const homes = [...new Set([session.namespace || HOME, HOME])];
+  const users = homes.map((one) => `system:serviceaccount:${one}:${CRON_JOB}`);
+  const missing = await Promise.all(users.map(async (user) => await findDenied(session, user)));
+  return missing.toSorted((a, b) => a.length - b.length)[0] ?? [];
 }
 
 const mutatingPolicies: Resource<Registered> = {
@@ -132,29 +106,12 @@ const mutatingPolicies: Resource<Registered> = {
   plural: "mutatingadmissionpolicies",
 };
 
-/** The label that Kubernetes gives each namespace. */
-const NAME = "kubernetes.io/metadata.name";
-
-/** False if its selector leaves the namespace out by its name: other labels of namespaces are not read here. */
-function mayGuard({ spec, webhooks = [] }: Registered, namespace: string): boolean {
-  const { namespaceSelector = {} } = spec?.matchConstraints ?? webhooks[0] ?? {};
-  const { matchLabels = {}, matchExpressions = [] } = namespaceSelector;
-  const byName = {
-    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(([key]) => key === NAME)),
-    matchExpressions: matchExpressions.filter(({ key }) => key === NAME),
-  };
-  return matchesSelector(byName, { [NAME]: namespace });
-}
-
-/** Tells in which namespaces admission raises partitions: what guards another namespace raises none here. */
-async function gatherRaised(session: Session): Promise<Found["isRaised"]> {
-  const lists = await Promise.all(
-    [mutatingPolicies, mutatingWebhooks as Resource<Registered>].map(
-      async (resource) => (await listAll(session, resource, true).catch(absent)) ?? [],
-    ),
+/** What admission may raise partitions by. */
+async function gatherRaising(session: Session): Promise<readonly Registered[]> {
+  const lists = [mutatingPolicies, mutatingWebhooks as Resource<Registered>].map(
+    async (resource) => (await listAll(session, resource, true).catch(absent)) ?? [],
   );
-  const raising = lists.flat().filter(({ metadata }) => /^raise-partition\b/.test(metadata?.name ?? ""));
-  return (namespace) => raising.some((one) => mayGuard(one, namespace));
+  return (await Promise.all(lists)).flat();
 }
 
 type KeyedObject = { readonly metadata?: ObjectMeta | undefined };
@@ -185,10 +142,10 @@ async function gatherUsers(session: Session, objects: readonly StoredZone[], tel
     tell("PhasedRollouts", listDefined(session, phasedRollouts), []),
   ]);
   const hasPhased = guarded.length > 0;
-  const [guards, phased, isRaised] = await Promise.all([
+  const [guards, phased, raising] = await Promise.all([
     gatherGuards(session, budgets ?? []),
     hasPhased ? gatherRollouts(session.namespace, "NoData", session) : { rollouts: [] },
-    hasPhased ? tell("what raises partitions", gatherRaised(session), () => true) : () => true,
+    hasPhased ? tell("what raises partitions", gatherRaising(session), undefined) : undefined,
   ]);
   return {
     budgets: budgets ?? [],
@@ -197,7 +154,7 @@ async function gatherUsers(session: Session, objects: readonly StoredZone[], tel
     orphans,
     phased: phased.rollouts,
     claimed: objects.map(({ object }) => readTarget(object)).filter(({ owner }) => owner !== undefined),
-    isRaised,
+    raising,
     gates: gates.flatMap((gate) => readGate(gate) ?? []),
     keyed: [...objects.map(keysOfZone), ...gates.map(keysOf("rolloutgate")), ...guarded.map(keysOf("phasedrollout"))],
   };
@@ -206,8 +163,8 @@ async function gatherUsers(session: Session, objects: readonly StoredZone[], tel
 /** Resolves with `otherwise` if the caller may not read it, which becomes a finding. Rejects with any other error. */
 type Tell = <T, U>(subject: string, read: Promise<T>, otherwise: U) => Promise<T | U>;
 
-/** All findings. Before an installation nothing is to tick. Rejects with the error of the API server. */
-export async function examine(session: Session, noTicks: readonly NoTick[] | "before"): Promise<Finding[]> {
+/** All findings. Rejects with the error of the API server. */
+export async function examine(session: Session, noTicks: readonly NoTick[]): Promise<Finding[]> {
   const unread: Found["unread"][number][] = [];
   const tell: Tell = async (subject, read, otherwise) => {
     try {
@@ -223,10 +180,10 @@ export async function examine(session: Session, noTicks: readonly NoTick[] | "be
   const found = await tell(subject, listAll(session, statefulSets), undefined);
   const sets = (found ?? []).map((object) => ({ object, zone: readZone(object) }));
   const common = { unread, sets, keyed: sets.map(keysOfZone), now: session.clock.now() };
-  if (noTicks === "before") return diagnose({ ...common, ...(await gatherBefore(session, tell)) });
   const hooks = [validatingWebhooks, mutatingWebhooks].map(async (resource) => await listAll(session, resource, true));
-  const [accounts, webhooks, missingKinds, owned, users] = await Promise.all([
-    tell("rights of the reconciler", gatherReconcilerRights(session), []),
+  const [missingRights, hasOriginal, webhooks, missingKinds, owned, users] = await Promise.all([
+    tell("rights of the reconciler", gatherMissingRights(session), []),
+    tell("the original", gatherOriginal(session, noTicks), false),
     tell("webhook configurations", Promise.all(hooks), []),
     tell("definitions", gatherMissingKinds(session), []),
     tell("owners of definitions", gatherDefinitions(session), []),
@@ -235,7 +192,8 @@ export async function examine(session: Session, noTicks: readonly NoTick[] | "be
   return diagnose({
     ...common,
     noTicks,
-    accounts,
+    missingRights,
+    hasOriginal,
     webhooks: webhooks.flat(),
     missingKinds,
     definitions: owned,
@@ -243,12 +201,6 @@ export async function examine(session: Session, noTicks: readonly NoTick[] | "be
   });
 }
 
-async function gatherBefore(session: Session, tell: Tell): Promise<Partial<Found>> {
-  const { cluster, namespace } = session;
-  const [accounts, policies, hasOriginal] = await Promise.all([
-    tell("your rights", gatherOwnRights(session), []),
-    cluster.discover("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-    tell("the original", readOriginal({ cluster, namespace: namespace || "default" }), false),
-  ]);
-  return { accounts, isOld: !policies.some(({ version }) => version === "v1"), hasOriginal };
-}
+/** True if the original serves the namespace beside our reconciler: where that does not tick, it says so itself. */
+const gatherOriginal = async ({ cluster, namespace }: Session, noTicks: readonly NoTick[]): Promise<boolean> =>
+  namespace !== "" && noTicks.length === 0 && (await readOriginal({ cluster, namespace }));

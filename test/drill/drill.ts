@@ -2,9 +2,8 @@
  * A drill: tries whatever serves the namespace on three zones of its own, and reports which promises held. It removes
  * what it makes, also after a Ctrl-C; the next run removes the objects of a killed one.
  */
-import { describeRight } from "../../cli/decide/doctor/rights.ts";
+import { describeRight, type Right } from "../../cli/decide/doctor/rights.ts";
 import { CliError, EXIT, type ExitCode } from "../../cli/exit.ts";
-import { findDenied } from "../../cli/gather/examine.ts";
 import { CRON_JOB, HOME, type ReadSettings } from "../../cli/gather/settings.ts";
 import { gatherTicking } from "../../cli/gather/ticking.ts";
 import type { Display } from "../../cli/output/style.ts";
@@ -12,7 +11,7 @@ import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import { messageOf } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { type CronJob, cronJobs } from "../../infra/kubernetes/resources.ts";
+import { accessReviews, type CronJob, cronJobs } from "../../infra/kubernetes/resources.ts";
 import { createHistory } from "./history.ts";
 import { judge, type Row } from "./judge.ts";
 import { findLeftovers, type Leftover, type Place, removePlace, renew, type Caller } from "./place.ts";
@@ -120,11 +119,14 @@ async function requireBudgets({ cluster }: Surroundings): Promise<void> {
 }
 
 async function requireRights(around: Surroundings): Promise<void> {
-  const { namespace } = around;
-  const denied = await findDenied(
-    around,
-    RIGHTS.map((right) => ({ ...right, namespace })),
-  );
+  const { cluster, namespace } = around;
+  const isAllowed = async (right: Right): Promise<boolean> => {
+    const spec = { resourceAttributes: { ...right, namespace } };
+    const body = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", spec };
+    return (await cluster.create(accessReviews, { body })).status?.allowed === true;
+  };
+  const answers = await Promise.all(RIGHTS.map(isAllowed));
+  const denied = RIGHTS.filter((_, i) => !answers[i]);
   if (denied.length === 0) return;
   throw new CliError(`you may not ${denied.map(describeRight).join(", ")}: nothing was made`, {
     hint: "docs/operate/drill.md has the rights that a drill needs",

@@ -12,6 +12,7 @@ import type { Guard } from "../../../reconciler/budget/guard.ts";
 import type { StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import type { Gate } from "../../../reconciler/gates/gate.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
+import type { LabelSelector } from "../../../reconciler/model/label-selector.ts";
 import type { Zone, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Target } from "../../../reconciler/phased/target.ts";
 import { kubectl } from "../../../reconciler/model/remedy.ts";
@@ -40,6 +41,17 @@ export interface Keyed {
   readonly problems?: readonly string[];
 }
 
+interface Selecting {
+  readonly namespaceSelector?: LabelSelector;
+}
+
+/** A policy, or a webhook configuration. */
+export interface Registered {
+  readonly metadata?: { readonly name?: string };
+  readonly spec?: { readonly matchConstraints?: Selecting };
+  readonly webhooks?: readonly Selecting[];
+}
+
 /** What was read of the cluster. A list that may not be read is empty: `unread` says so then. */
 export interface Found {
   readonly unread: readonly { readonly object: string; readonly message: string; readonly fix: string }[];
@@ -48,20 +60,14 @@ export interface Found {
   /** The budgets, each with the webhook that is asked about evictions in its namespace. */
   readonly guards: readonly { readonly budget: string; readonly guard: Guard }[];
   readonly webhooks: readonly WebhookConfiguration[];
-  /** The accounts that need rights, the rights that they lack, and how to grant them. */
-  readonly accounts: readonly {
-    readonly who: string;
-    readonly missing: readonly Right[];
-    readonly all: readonly Right[];
-    readonly fix: string;
-  }[];
+  /** The rights that the reconciler's account lacks. */
+  readonly missingRights: readonly Right[];
   /** The kinds that the cluster does not know, and what is off without them. */
   readonly missingKinds: readonly { readonly group: string; readonly kind: string; readonly what: string }[];
   /** The definitions of the kinds that the original systems define, too. */
   readonly definitions: readonly Definition[];
+  /** The original serves the namespace, and our reconciler ticks. */
   readonly hasOriginal: boolean;
-  /** The cluster has no ValidatingAdmissionPolicy of v1. */
-  readonly isOld: boolean;
   readonly budgets: readonly StoredBudget[];
   /** PodDisruptionBudgets; undefined if they may not be read. */
   readonly others: readonly PodDisruptionBudget[] | undefined;
@@ -72,8 +78,8 @@ export interface Found {
   readonly phased: readonly Phased[];
   /** The StatefulSets that say which PhasedRollout manages them. */
   readonly claimed: readonly Pick<Target, "namespace" | "name" | "owner">[];
-  /** Whether admission raises partitions in a namespace. */
-  readonly isRaised: (namespace: string) => boolean;
+  /** What is registered for admission; undefined if it was not read. */
+  readonly raising: readonly Registered[] | undefined;
   readonly gates: readonly Gate[];
   /** Objects with labels and annotations of ours, or nearly so. */
   readonly keyed: readonly Keyed[];

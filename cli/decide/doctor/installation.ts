@@ -6,7 +6,7 @@ import { how } from "../../../reconciler/model/remedy.ts";
 import { consequenceOf } from "../answer.ts";
 import { type NoTick, ORIGINAL } from "../../../reconciler/report/ticking.ts";
 import { type Check, type Facts, row } from "./check.ts";
-import { describeRight } from "./rights.ts";
+import { describeRight, RECONCILER_RIGHTS } from "./rights.ts";
 
 const isStopped = ({ state }: NoTick): boolean => state === "stopped";
 
@@ -166,13 +166,13 @@ export const INSTALLATION: readonly Check[] = [
     check: "rbac",
     level: "error",
     // One finding for all rights: an account without any of them is most likely not installed.
-    when: ({ accounts }) => accounts.filter(({ missing }) => missing.length > 0),
-    object: ({ who }) => who,
-    message: ({ missing, all }) =>
-      missing.length === all.length
+    when: ({ missingRights }) => (missingRights.length > 0 ? [missingRights] : []),
+    object: () => "serviceaccount/zonewise-reconciler",
+    message: (missing) =>
+      missing.length === RECONCILER_RIGHTS.length
         ? "it has none of the rights that it needs"
         : `it may not ${missing.map(describeRight).join(", ")}`,
-    fix: ({ fix }) => fix,
+    fix: () => how("install it for this namespace", "kubectl apply -k infra/manifests/reconciler"),
   }),
   row({
     check: "definition-missing",
@@ -199,18 +199,10 @@ export const INSTALLATION: readonly Check[] = [
   }),
   row({
     check: "original",
-    level: "warning",
+    level: "error",
     when: ({ hasOriginal }) => (hasOriginal ? [ORIGINAL] : []),
     object: (name) => `deployment/${name}`,
-    message: () => "rollout-operator serves this namespace: never run both at once",
+    message: () => "rollout-operator serves this namespace, too: never run both at once",
     fix: () => "follow docs/migrate/rollout-operator.md",
-  }),
-  row({
-    check: "version",
-    level: "error",
-    when: ({ isOld }) => (isOld ? ["apiserver"] : []),
-    object: (name) => name,
-    message: () => "it is older than Kubernetes 1.30: it has no ValidatingAdmissionPolicy",
-    fix: () => "upgrade the cluster first",
   }),
 ];

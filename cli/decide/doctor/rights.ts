@@ -39,15 +39,5 @@ export function readRight(text: string): Right {
   return { verb, group, resource, ...(subresource !== undefined && { subresource }) };
 }
 
-/** The rights that installing Zonewise needs, in the whole cluster. */
-export const INSTALL_RIGHTS: readonly Right[] = [
-  "create apiextensions.k8s.io/customresourcedefinitions",
-  "create rbac.authorization.k8s.io/clusterroles",
-  "create admissionregistration.k8s.io/validatingwebhookconfigurations",
-  "create admissionregistration.k8s.io/mutatingwebhookconfigurations",
-  "create apps/deployments",
-  "create batch/cronjobs",
-].map(readRight);
-
 export const describeRight = ({ verb, group, resource, subresource }: Right): string =>
   `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;

@@ -2,10 +2,11 @@
 import { findNear } from "../../../infra/edit-distance.ts";
 import { type Gate, isReadable } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
+import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { groupKey } from "../../../reconciler/model/zone.ts";
 import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
 import type { Phased } from "../explain-phased.ts";
-import { type Check, edit, type Facts, row } from "./check.ts";
+import { type Check, edit, type Facts, type Registered, row } from "./check.ts";
 
 const objectOfGate = ({ gate }: { readonly gate: Gate }): string => `rolloutgate/${gate.ref.name}`;
 const editGate = ({ gate }: { readonly gate: Gate }): string => edit(gate.ref, "rolloutgate");
@@ -28,6 +29,25 @@ const readable = ({ gates, groups }: Facts) =>
 
 const manages = ({ namespace, name, targetRef }: Phased["rollout"], claimed: Facts["claimed"][number]): boolean =>
   namespace === claimed.namespace && name === claimed.owner && targetRef === claimed.name;
+
+/** The label that Kubernetes gives each namespace. */
+const NAME = "kubernetes.io/metadata.name";
+
+/** False if its selector leaves the namespace out by its name: other labels of namespaces are not read here. */
+function mayGuard({ spec, webhooks = [] }: Registered, namespace: string): boolean {
+  const { namespaceSelector = {} } = spec?.matchConstraints ?? webhooks[0] ?? {};
+  const { matchLabels = {}, matchExpressions = [] } = namespaceSelector;
+  const byName = {
+    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(([key]) => key === NAME)),
+    matchExpressions: matchExpressions.filter(({ key }) => key === NAME),
+  };
+  return matchesSelector(byName, { [NAME]: namespace });
+}
+
+/** True if admission may raise partitions in the namespace: what guards another namespace raises none here. */
+const isRaised = (namespace: string, { raising }: Facts): boolean =>
+  raising === undefined ||
+  raising.some((one) => /^raise-partition\b/.test(one.metadata?.name ?? "") && mayGuard(one, namespace));
 
 export const ROLLOUTS: readonly Check[] = [
   row({
@@ -77,7 +97,7 @@ export const ROLLOUTS: readonly Check[] = [
     when: (facts) =>
       facts.phased
         .flatMap(({ rollout, target }) => (target ? [{ rollout, target }] : []))
-        .filter(({ rollout }) => !rollout.skipCheck && !facts.isRaised(rollout.namespace))
+        .filter(({ rollout }) => !rollout.skipCheck && !isRaised(rollout.namespace, facts))
         .slice(0, 1),
     object: ({ rollout }) => `phasedrollout/${rollout.name}`,
     message: ({ target }) =>

@@ -3,7 +3,7 @@ export const DOCTOR_TEXTS: Readonly<Record<string, string>> = {
   "no-tick": "the reconciler does not tick",
   "not-guarded": "no webhook asks a budget, or the webhook is down",
   "webhook-without-ca": "a webhook that the API server cannot call",
-  rbac: "rights that the reconciler lacks; with `--pre`, yours",
+  rbac: "rights that the reconciler lacks",
   "budget-invalid": "a budget that cannot be obeyed: every eviction of its pods is refused",
   "budget-selects": "a budget whose selection makes it refuse every eviction",
   "budgets-overlap": "two budgets that select the same pods: every eviction is refused",
@@ -38,6 +38,5 @@ export const DOCTOR_TEXTS: Readonly<Record<string, string>> = {
   "partition-not-raised": "nothing raises the partition of a PhasedRollout's StatefulSet between ticks",
   "definition-owner":
     "somebody else's removal would delete a definition ([why](../migrate/rollout-operator.md#what-to-delete-and-what-not))",
-  original: "with `--pre`: rollout-operator serves the namespace",
-  version: "with `--pre`: the cluster is older than Kubernetes 1.30, the oldest that Zonewise supports",
+  original: "rollout-operator serves the namespace beside the reconciler",
 };

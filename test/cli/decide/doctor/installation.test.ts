@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Finding } from "../../../../cli/decide/doctor/check.ts";
 import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
-import { describeRight, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../../../../cli/decide/doctor/rights.ts";
+import { describeRight, RECONCILER_RIGHTS } from "../../../../cli/decide/doctor/rights.ts";
 import type { WebhookConfiguration } from "../../../../infra/kubernetes/resources.ts";
 import type { Guard } from "../../../../reconciler/budget/guard.ts";
 import { rightsOf, rulesBoundTo } from "../../../infra/rights.ts";
@@ -108,12 +108,10 @@ describe("zonewise doctor", () => {
   });
 
   it("finds missing rights", () => {
-    const find = (count: number) =>
-      diagnose({
-        accounts: [{ who: "you", missing: INSTALL_RIGHTS.slice(0, count), all: INSTALL_RIGHTS, fix: "fix" }],
-      });
-    const messages = [0, 1, INSTALL_RIGHTS.length].map((count) => find(count).map(({ message }) => message));
-    const one = "it may not create customresourcedefinitions.apiextensions.k8s.io";
+    const all = RECONCILER_RIGHTS;
+    const found = [0, 1, all.length].map((count) => diagnose({ missingRights: all.slice(0, count) }));
+    const one = "it may not get statefulsets.apps";
+    const messages = found.map((findings) => findings.map(({ message }) => message));
     assert.deepEqual(messages, [[], [one], ["it has none of the rights that it needs"]]);
   });
 
