@@ -1,29 +1,25 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
-import { ago, NEW, OLD, rolling, type Scene, snapshot } from "./builders.ts";
-import { checking, NEWER, READY, ROLLED_BACK, table } from "./table.ts";
+import { NEW, OLD, rolling, type Scene, snapshot } from "./builders.ts";
+import { checking, held, passed, ROLLED_BACK, table } from "./table.ts";
 
 const PAUSED = { "sts.plus/pause": "true" };
 
 const promote = (step: string): Scene => ({ annotations: { "sts.plus/promote-step": step } });
 
 table("pausing and promoting by hand", [
-  [
-    "a paused rollout checks nothing",
-    { set: NEWER, annotations: PAUSED, status: checking(3) },
-    `Rolling ${READY} Paused@3 0/0`,
-  ],
+  ["a paused rollout checks nothing", held("ooo", checking(3), { annotations: PAUSED }), "Rolling Paused@3 0/0"],
   [
     "and releases nothing that was checked before",
-    { set: NEWER, annotations: PAUSED, status: checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }) },
-    `Rolling ${READY} Paused@3 0/0`,
+    held("ooo", passed(3), { annotations: PAUSED }),
+    "Rolling Paused@3 0/0",
   ],
-  ["only `true` pauses", { set: NEWER, annotations: { "sts.plus/pause": "yes" }, status: checking(3) }, "check"],
+  ["only `true` pauses", held("ooo", checking(3), { annotations: { "sts.plus/pause": "yes" } }), "check"],
   [
     "after the pause the step begins again",
-    { set: NEWER, status: rolling(3, { status: "Paused" }) },
-    `Rolling ${READY} WaitForInitialDelay@3 0/0 due in 60 s`,
+    held("ooo", rolling(3, { status: "Paused" })),
+    "Rolling WaitForInitialDelay@3 0/0 due in 60 s",
   ],
   [
     "a rollback does not wait for the end of a pause",
@@ -32,35 +28,29 @@ table("pausing and promoting by hand", [
   ],
   [
     "a promotion is written down first",
-    { set: NEWER, ...promote(`${NEW}/3`), status: rolling(3) },
-    `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+    held("ooo", rolling(3), promote(`${NEW}/3`)),
+    `Rolling WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   ],
   [
     "a promoted step needs no check",
-    { set: NEWER, ...promote(`${NEW}/3`), status: rolling(3, { promoted: true }, { promotedStep: `${NEW}/3` }) },
+    held("ooo", rolling(3, { promoted: true }, { promotedStep: `${NEW}/3` }), promote(`${NEW}/3`)),
     "release db-2 by partition 2",
   ],
   [
     "not even in a pause, or after its checks have failed",
-    {
-      set: NEWER,
+    held("ooo", rolling(3, { promoted: true, consecutiveFailedChecks: 1 }, { promotedStep: `${NEW}/3` }), {
       annotations: { ...PAUSED, "sts.plus/promote-step": `${NEW}/3` },
       check: { failureThreshold: 1 },
-      status: rolling(3, { promoted: true, consecutiveFailedChecks: 1 }, { promotedStep: `${NEW}/3` }),
-    },
+    }),
     "release db-2 by partition 2",
   ],
-  [
-    "a step is promoted once",
-    { set: NEWER, ...promote(`${NEW}/3`), status: { ...checking(3), promotedStep: `${NEW}/3` } },
-    "check",
-  ],
-  ["a promotion of another revision is ignored", { set: NEWER, ...promote(`${OLD}/3`), status: checking(3) }, "check"],
-  ["a promotion of another partition is ignored", { set: NEWER, ...promote(`${NEW}/2`), status: checking(3) }, "check"],
+  ["a step is promoted once", held("ooo", { ...checking(3), promotedStep: `${NEW}/3` }, promote(`${NEW}/3`)), "check"],
+  ["a promotion of another revision is ignored", held("ooo", checking(3), promote(`${OLD}/3`)), "check"],
+  ["a promotion of another partition is ignored", held("ooo", checking(3), promote(`${NEW}/2`)), "check"],
   [
     "a promoted step still waits for its pods",
-    { set: NEWER, pods: "o!oo", ...promote(`${NEW}/3`), status: rolling(3, { promoted: true }) },
-    `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
+    held("o!oo", rolling(3, { promoted: true }), promote(`${NEW}/3`)),
+    `Rolling WaitForAllPodsToBeAvailable@3 0/0`,
   ],
 ]);
 

@@ -3,29 +3,22 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import { ago, type Scene, snapshot } from "./builders.ts";
-import { checking, NEWER, READY, table } from "./table.ts";
+import { checking, held, NEWER, passed, released, table } from "./table.ts";
 
 table("what else holds", [
   [
     "a zone of a rollout group is left to its group",
     { set: { labels: { "rollout-group": "db" }, owner: undefined }, finalizers: [] },
-    "ErrorCannotManage False/ErrorCannotManage Unknown/ErrorCannotManage",
+    "ErrorCannotManage",
   ],
   [
     "an old success releases nothing",
-    {
-      set: NEWER,
-      status: checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(121), lastAttemptTime: ago(121) }),
-    },
-    `Rolling ${READY} WaitForChecks@3 0/0 checks True due in 0 s`,
+    held("ooo", checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(121), lastAttemptTime: ago(121) })),
+    "Rolling WaitForChecks@3 0/0 checks True due in 0 s",
   ],
   [
     "a pod that is updated already is not released again: the next outdated one is",
-    {
-      set: { ...NEWER, partition: 2 },
-      pods: "onn",
-      status: checking(2, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
-    },
+    released(2, "onn", passed(2)),
     "release db-0 by partition 0",
   ],
   [
@@ -35,11 +28,9 @@ table("what else holds", [
   ],
   [
     "a threshold that is lowered counts at once",
-    {
-      set: NEWER,
+    held("ooo", checking(3, { consecutiveSuccessfulChecks: 1, lastCheckTime: ago(1), lastAttemptTime: ago(1) }), {
       check: { successThreshold: 1 },
-      status: checking(3, { consecutiveSuccessfulChecks: 1, lastCheckTime: ago(1), lastAttemptTime: ago(1) }),
-    },
+    }),
     "release db-2 by partition 2",
   ],
 ]);

@@ -1,8 +1,8 @@
 /** Pods that cannot come up at the revision that pods below the partition get: only the new template cures them. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { ago, rolling } from "./builders.ts";
-import { checking, NEWER, READY, table } from "./table.ts";
+import { rolling } from "./builders.ts";
+import { held, passed, released, table } from "./table.ts";
 import { tick } from "./world-actor.ts";
 import { createWorld, happen, numberOf, runKubelets, setOf, sync, type World } from "./world.ts";
 
@@ -60,27 +60,25 @@ for (const ordered of [true, false]) {
   });
 }
 
-const PASSED = checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) });
-
 table("a step above all pods", [
   [
     "does not wait for the pod that it releases, if that cannot come up",
-    { set: NEWER, pods: "ooO", status: PASSED },
+    held("ooO", passed(3)),
     "release db-2 by partition 2",
   ],
   [
     "waits for one below a pod that serves: to release that one would take a second pod",
-    { set: NEWER, pods: "oOo", status: PASSED },
-    `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
+    held("oOo", passed(3)),
+    `Rolling WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
     "waits while another pod than that is not ready",
-    { set: NEWER, pods: "o!oO", status: PASSED },
-    `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
+    held("o!oO", passed(3)),
+    `Rolling WaitForAllPodsToBeAvailable@3 0/0`,
   ],
   [
     "replaces a released pod that cannot come up, as the StatefulSet controller may wait for it",
-    { set: { ...NEWER, partition: 2 }, pods: "ooO", status: rolling(2) },
+    released(2, "ooO", rolling(2)),
     "replace db-2",
   ],
 ]);

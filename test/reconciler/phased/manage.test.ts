@@ -1,6 +1,6 @@
 /** What becomes of the partition when a StatefulSet is adopted, suspended, cannot be managed, or is given back. */
 import { ago, NEW, rolling } from "./builders.ts";
-import { NEWER, table } from "./table.ts";
+import { NEWER, released, table } from "./table.ts";
 
 const SUSPENDED = { phase: "Suspended", targetUID: "uid-db", updateRevision: NEW };
 const READY_CONDITION = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: ago(5) };
@@ -32,16 +32,8 @@ table("adopted, suspended, given back", [
     },
     "claim, before: 1",
   ],
-  [
-    "suspended in the middle",
-    { set: { ...NEWER, partition: 2 }, spec: { skipCheck: true }, status: rolling(2) },
-    "partition 0 Suspend",
-  ],
-  [
-    "no longer suspended in the middle",
-    { set: { ...NEWER, partition: 0 }, pods: "oon", status: SUSPENDED },
-    "held: Contain",
-  ],
+  ["suspended in the middle", released(2, "ooo", rolling(2), { spec: { skipCheck: true } }), "partition 0 Suspend"],
+  ["no longer suspended in the middle", released(0, "oon", SUSPENDED), "held: Contain"],
   [
     "no longer suspended, all pods updated",
     { set: { current: NEW, update: NEW, partition: 0 }, pods: "nnn", status: SUSPENDED },

@@ -1,6 +1,6 @@
 /** What becomes of the partition when a StatefulSet is resized, or gets another partition or template. */
-import { ago, NEW, OLD, rolling } from "./builders.ts";
-import { checking, NEWER, READY, stepped, table } from "./table.ts";
+import { NEW, OLD, rolling } from "./builders.ts";
+import { checking, held, NEWER, passed, released, stepped, table } from "./table.ts";
 
 table("what becomes of the partition", [
   [
@@ -20,26 +20,18 @@ table("what becomes of the partition", [
   ],
   [
     "scaled up in the middle: all pods are waited for",
-    { set: { ...NEWER, partition: 2 }, pods: "oon.", status: stepped(2) },
-    `Rolling ${READY} WaitForPodToBeUpdated@2 0/0`,
+    released(2, "oon.", stepped(2)),
+    "Rolling WaitForPodToBeUpdated@2 0/0",
   ],
-  [
-    "scaled down below the partition: none is released any more",
-    { set: { ...NEWER, partition: 3 }, pods: "oo", status: stepped(3) },
-    "held: Hold",
-  ],
+  ["scaled down below the partition: none is released any more", released(3, "oo", stepped(3)), "held: Hold"],
   [
     "scaled down to the partition: the step goes on without its pod",
-    { set: NEWER, pods: "oo", status: rolling(2) },
-    `Rolling ${READY} WaitForInitialDelay@2 0/0 due in 60 s`,
+    held("oo", rolling(2)),
+    "Rolling WaitForInitialDelay@2 0/0 due in 60 s",
   ],
   [
     "scaled up from 0 with another template, in one write: everything begins above all pods",
-    {
-      set: { ...NEWER, partition: 0 },
-      pods: "nnn",
-      status: { phase: "Updated", updateRevision: OLD, targetUID: "uid-db" },
-    },
+    released(0, "nnn", { phase: "Updated", updateRevision: OLD, targetUID: "uid-db" }),
     "held: Restart",
   ],
   [
@@ -49,37 +41,33 @@ table("what becomes of the partition", [
   ],
   [
     "somebody lowers the partition: the pods that are not updated are kept",
-    { set: { ...NEWER, partition: 1 }, pods: "oon", status: stepped(2) },
+    released(1, "oon", stepped(2)),
     "held: Contain",
   ],
   [
     "somebody lowers the partition, and a pod is gone before anybody looks",
-    { set: { ...NEWER, partition: 1 }, pods: "oo-n", status: stepped(2) },
+    released(1, "oo-n", stepped(2)),
     "held: Contain",
   ],
   [
     "somebody lowers the partition by two, after all checks of the step",
-    {
-      set: { ...NEWER, partition: 2 },
-      pods: "oooon",
-      status: checking(4, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
-    },
+    released(2, "oooon", passed(4)),
     "held: Contain",
   ],
   [
     "somebody raises the partition: that is a decision",
-    { set: { ...NEWER, partition: 4 }, pods: "oooon", status: stepped(3) },
-    `Rolling ${READY} WaitForPodToBeUpdated@4 0/0 due in 0 s`,
+    released(4, "oooon", stepped(3)),
+    "Rolling WaitForPodToBeUpdated@4 0/0 due in 0 s",
   ],
   [
     "somebody raises the partition above all pods",
-    { set: NEWER, pods: "oon", status: stepped(2) },
-    `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+    held("oon", stepped(2)),
+    "Rolling WaitForPodToBeUpdated@3 0/0 due in 0 s",
   ],
   [
     "scaled down below the step: no pod is left that could be kept",
-    { set: NEWER, pods: "oo", status: stepped(4) },
-    `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
+    held("oo", stepped(4)),
+    "Rolling WaitForPodToBeUpdated@2 0/0 due in 0 s",
   ],
   ["somebody changes the partition while idle", { set: { partition: 1 } }, "partition 3 Guard"],
   [
@@ -90,7 +78,7 @@ table("what becomes of the partition", [
   [
     "a third template, then the rollout begins again",
     { set: { current: OLD, update: "db-third" }, pods: "onn", status: rolling(1) },
-    `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+    "Rolling WaitForPodToBeUpdated@3 0/0 due in 0 s",
   ],
   [
     "the StatefulSet was recreated by another one: the stored step counts for nothing",
@@ -99,11 +87,11 @@ table("what becomes of the partition", [
       pods: "oon",
       status: checking(2, { consecutiveSuccessfulChecks: 3 }),
     },
-    `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
+    "Rolling WaitForPodToBeUpdated@2 0/0 due in 0 s",
   ],
   [
     "somebody lowers the partition by one step, unless the checks have passed, unless the checks have passed",
-    { set: { ...NEWER, partition: 0 }, pods: "onn", status: checking(1, { consecutiveSuccessfulChecks: 2 }) },
+    released(0, "onn", checking(1, { consecutiveSuccessfulChecks: 2 })),
     "held: Contain",
   ],
 ]);

@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import { ago, OLD, rolling, snapshot } from "./builders.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
-import { NEWER, READY, ROLLED_BACK, table } from "./table.ts";
+import { released, ROLLED_BACK, table } from "./table.ts";
 
 const PASSED = { status: "WaitForChecks", consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) };
 
@@ -62,7 +62,7 @@ table("better than the original", [
   [
     "then they roll out by checks",
     { set: { uid: "uid-2", partition: HELD }, pods: "nnn", status: ROLLED_BACK },
-    `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+    "Rolling WaitForPodToBeUpdated@3 0/0 due in 0 s",
   ],
   [
     "also if a status was written before anything was decided about it",
@@ -71,7 +71,7 @@ table("better than the original", [
       pods: "nnn",
       status: { phase: "Updated", targetUID: "uid-db", updateRevision: OLD },
     },
-    `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+    "Rolling WaitForPodToBeUpdated@3 0/0 due in 0 s",
   ],
   [
     "pods that are younger than their StatefulSet go back",
@@ -99,7 +99,7 @@ table("better than the original", [
       pods: "xxn!",
       status: rolling(3, {}, { updateRevision: OLD }),
     },
-    `Rolling ${READY} WaitForInitialDelay@3 0/0 due in 60 s`,
+    "Rolling WaitForInitialDelay@3 0/0 due in 60 s",
   ],
   [
     "one by one",
@@ -108,7 +108,7 @@ table("better than the original", [
       pods: "nno",
       status: rolling(3, PASSED, { targetUID: "uid-2", updateRevision: OLD }),
     },
-    `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
+    "Rolling WaitForPodToBeUpdated@2 0/0 due in 0 s",
   ],
   [
     "a revert is complete once they are gone",
@@ -132,13 +132,13 @@ table("better than the original", [
   ],
   [
     "a broken pod of the new revision is left to its user",
-    { set: { ...NEWER, partition: 2 }, pods: "ooN", status: rolling(2) },
-    `Rolling ${READY} WaitForAllPodsToBeAvailable@2 0/0`,
+    released(2, "ooN", rolling(2)),
+    "Rolling WaitForAllPodsToBeAvailable@2 0/0",
   ],
   [
     "a pod of neither revision that works is left alone",
-    { set: { ...NEWER, partition: 2 }, pods: "oox", status: rolling(2) },
-    `Rolling ${READY} WaitForPodToBeUpdated@2 0/0`,
+    released(2, "oox", rolling(2)),
+    "Rolling WaitForPodToBeUpdated@2 0/0",
   ],
 ]);
 

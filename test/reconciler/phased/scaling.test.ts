@@ -1,26 +1,25 @@
 /** What becomes of a rollout when its StatefulSet gets other replicas (§16.15). */
-import { ago, NEW, rolling } from "./builders.ts";
+import { NEW, rolling } from "./builders.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
-import { checking, NEWER, READY, table } from "./table.ts";
+import { checking, held, NEWER, passed, released, table } from "./table.ts";
 
-const PASSED = { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) };
 /** Three pods are judged, two of them released. */
 const JUDGED = { replicas: 3 };
 
 table("scaled in the middle of a rollout", [
   [
     "whoever has written a partition that keeps all pods: it keeps those that come, too",
-    { set: { ...NEWER, partition: 3 }, status: checking(3, { ...JUDGED, ...PASSED }) },
+    released(3, "ooo", passed(3, JUDGED)),
     "held: Hold",
   ],
   [
     "before the first pod is released: the new pods get the current revision, and all are waited for",
-    { set: NEWER, pods: "ooo..", status: checking(3, { ...JUDGED, ...PASSED }) },
-    `Rolling ${READY} WaitForPodToBeUpdated@5 0/0 due in 0 s`,
+    held("ooo..", passed(3, JUDGED)),
+    "Rolling WaitForPodToBeUpdated@5 0/0 due in 0 s",
   ],
   [
     "beyond the pods that are judged: none that is new is released",
-    { set: { ...NEWER, partition: 1 }, pods: "onn..", status: rolling(1, JUDGED) },
+    released(1, "onn..", rolling(1, JUDGED)),
     "held: ScaleOut",
   ],
   [
@@ -48,14 +47,14 @@ table("scaled in the middle of a rollout", [
     {
       set: { ...NEWER, replicas: 5, partition: 2 },
       pods: "oon",
-      status: checking(3, { ...JUDGED, ...PASSED }),
+      status: passed(3, JUDGED),
     },
     "held: ScaleOut",
   ],
   [
     "back to replicas whose steps have passed: they are not asked for again",
-    { set: { ...NEWER, partition: 1 }, pods: "onn", status: rolling(1, JUDGED) },
-    `Rolling ${READY} WaitForInitialDelay@1 0/0 due in 60 s`,
+    released(1, "onn", rolling(1, JUDGED)),
+    "Rolling WaitForInitialDelay@1 0/0 due in 60 s",
   ],
   [
     "after the last pod was released: every step has passed",
@@ -64,57 +63,53 @@ table("scaled in the middle of a rollout", [
       pods: "nnn..",
       status: rolling(0, JUDGED),
     },
-    `Rolling ${READY} WaitForPodToBeUpdated@0 0/0`,
+    "Rolling WaitForPodToBeUpdated@0 0/0",
   ],
   [
     "a status of a release that does not know the judged pods: all are",
-    { set: { ...NEWER, partition: 2 }, pods: "oonnn", status: rolling(2) },
-    `Rolling ${READY} WaitForInitialDelay@2 0/0 due in 60 s`,
+    released(2, "oonnn", rolling(2)),
+    "Rolling WaitForInitialDelay@2 0/0 due in 60 s",
   ],
   [
     "a new pod at the update revision that is not ready returns at once",
-    { set: NEWER, pods: "onnn!n!", status: rolling(5, JUDGED) },
+    held("onnn!n!", rolling(5, JUDGED)),
     "replace db-3",
   ],
   [
     "one that is ready waits until all pods are",
     { set: { ...NEWER }, pods: "onnno!", status: rolling(5, JUDGED) },
-    `Rolling ${READY} WaitForAllPodsToBeAvailable@5 0/0`,
+    "Rolling WaitForAllPodsToBeAvailable@5 0/0",
   ],
-  [
-    "then it returns, whatever the checks say",
-    { set: NEWER, pods: "onnnn", status: checking(5, { ...JUDGED, ...PASSED }) },
-    "replace db-4",
-  ],
+  ["then it returns, whatever the checks say", held("onnnn", passed(5, JUDGED)), "replace db-4"],
   [
     "while the partition is low, none returns: it would come back at the update revision",
-    { set: { ...NEWER, partition: 1 }, pods: "onn", status: rolling(1, { replicas: 2 }) },
+    released(1, "onn", rolling(1, { replicas: 2 })),
     "held: ScaleOut",
   ],
   [
     "of a StatefulSet that was created again around its pods, none: it would come back at its only revision",
     { set: { current: NEW, update: NEW, partition: HELD }, pods: "onn!", status: rolling(3, { replicas: 2 }) },
-    `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+    "Rolling WaitForPodToBeUpdated@3 0/0 due in 0 s",
   ],
   [
     "once all have returned, the new pods are to be judged as the others",
-    { set: NEWER, pods: "onnoo", status: checking(5, { ...JUDGED, ...PASSED }) },
-    `Rolling ${READY} WaitForChecks@5 3/0 due in 0 s`,
+    held("onnoo", passed(5, JUDGED)),
+    "Rolling WaitForChecks@5 3/0 due in 0 s",
   ],
   [
     "a step that has passed releases the next pod that is not updated: the highest of the new ones",
-    { set: NEWER, pods: "onnoo", status: checking(5, { replicas: 5, ...PASSED }) },
+    held("onnoo", passed(5, { replicas: 5 })),
     "release db-4 by partition 4",
   ],
   [
     "and passes over those that were released before",
-    { set: { ...NEWER, partition: 3 }, pods: "onnnn", status: checking(3, { replicas: 5, ...PASSED }) },
+    released(3, "onnnn", passed(3, { replicas: 5 })),
     "release db-0 by partition 0",
   ],
   [
     "the partition that passes over pods is ours, and the step of the next one begins",
-    { set: { ...NEWER, partition: 0 }, pods: "onn-nn", status: checking(3, { replicas: 5, ...PASSED }) },
-    `Rolling ${READY} WaitForPodToBeUpdated@0 0/0 due in 0 s`,
+    released(0, "onn-nn", passed(3, { replicas: 5 })),
+    "Rolling WaitForPodToBeUpdated@0 0/0 due in 0 s",
   ],
   [
     "while nothing rolls any more",

@@ -32,22 +32,44 @@ function summarize(decision: PhasedDecision): string {
   }
 }
 
+/** `Ready` and `Updated` of each phase, as the original has them; told only where they are others. */
+const USUAL: Readonly<Record<string, string>> = {
+  ErrorSTSNotFound: "False/ErrorSTSNotFound Unknown/ErrorSTSNotFound",
+  ErrorCannotManage: "False/ErrorCannotManage Unknown/ErrorCannotManage",
+  Suspended: "True/Suspended Unknown/Suspended",
+  Rolling: "True/Ready False/Rolling",
+  Updated: "True/Ready True/Updated",
+};
+
 function describeStatus({ status, dueAt }: Extract<PhasedDecision, { action: "report" }>): string {
   const { phase, rollingPodStatus: step, conditions } = status;
   const [ready, updated, checks] = conditions;
-  const of = step
-    ? ` ${step.status}@${step.partition} ${step.consecutiveSuccessfulChecks}/${step.consecutiveFailedChecks}`
-    : "";
-  const due = dueAt === undefined ? "" : ` due in ${Math.round((dueAt - NOW) / 1000)} s`;
-  const health = checks ? ` checks ${checks.status}` : "";
-  return `${phase}${ready ? ` ${ready.status}/${ready.reason} ${updated?.status}/${updated?.reason}` : ""}${of}${health}${due}`;
+  const said = ready && `${ready.status}/${ready.reason} ${updated?.status}/${updated?.reason}`;
+  return [
+    phase,
+    said === USUAL[phase] ? undefined : said,
+    step && `${step.status}@${step.partition} ${step.consecutiveSuccessfulChecks}/${step.consecutiveFailedChecks}`,
+    checks && `checks ${checks.status}`,
+    dueAt === undefined ? undefined : `due in ${Math.round((dueAt - NOW) / 1000)} s`,
+  ]
+    .filter((part) => part !== undefined)
+    .join(" ");
 }
 
 export const decideIn = (scene: Scene): string => summarize(decidePhased(snapshot(scene)));
 
 export const NEWER = { current: OLD, update: NEW };
 
-export const READY = "True/Ready False/Rolling";
+/** In the middle of a rollout of `db`: no pod is released. */
+export const held = (pods: string, status: object, more: Scene = {}): Scene => ({ set: NEWER, pods, status, ...more });
+
+/** In the middle of a rollout of `db`: the pods from this index on are released. */
+export const released = (partition: number, pods: string, status: object, more: Scene = {}): Scene => ({
+  set: { ...NEWER, partition },
+  pods,
+  status,
+  ...more,
+});
 
 type Row = readonly [name: string, scene: Scene, expected: string];
 
@@ -60,6 +82,10 @@ export function table(title: string, rows: readonly Row[]): void {
 /** A step at which all pods are available and the delay is over. */
 export const checking = (partition: number, more: object = {}): object =>
   rolling(partition, { status: "WaitForChecks", analisysStartTime: ago(61), ...more });
+
+/** A step of which all checks have passed just now. */
+export const passed = (partition: number, more: object = {}): object =>
+  checking(partition, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1), ...more });
 
 export const stepped = (partition: number): object =>
   checking(partition, { consecutiveSuccessfulChecks: 1, lastAttemptTime: ago(30) });
