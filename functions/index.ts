@@ -6,7 +6,6 @@ import { createStatusTarget } from "./status/compose.ts";
 
 export const { reconcile, reconcileEvent } = createReconcileTargets(process.env, systemClock);
 export const noDownscale = asTarget("noDownscale");
-export const phasedDefaults = asTarget("phasedDefaults");
 export const phasedValidation = asTarget("phasedValidation");
 export const podDeletion = asTarget("podDeletion");
 export const podEviction = asTarget("podEviction");

@@ -66,7 +66,6 @@ export interface Webhook {
     | "podEviction"
     | "podDeletion"
     | "zpdbValidation"
-    | "phasedDefaults"
     | "phasedValidation"
     | "raisePartition";
   /** The paths that the server routes to it; the first is the canonical one. */
