@@ -143,12 +143,12 @@ async function gatherUsers(session: Session, objects: readonly StoredZone[], tel
   ]);
   const hasPhased = guarded.length > 0;
   const [guards, phased, raising] = await Promise.all([
-    gatherGuards(session, budgets ?? []),
+    gatherGuards(session, budgets),
     hasPhased ? gatherRollouts(session.namespace, "NoData", session) : { rollouts: [] },
     hasPhased ? tell("what raises partitions", gatherRaising(session), undefined) : undefined,
   ]);
   return {
-    budgets: budgets ?? [],
+    budgets,
     guards,
     others,
     orphans,

@@ -143,7 +143,7 @@ async function groupOf({ cluster }: Session, { namespace, madeBy, labels }: Pod)
 }
 
 async function gatherUngrouped(session: Session, { namespace, labels }: Pod): Promise<World> {
-  const listed = (await listBudgets(namespace, session)) ?? [];
+  const listed = await listBudgets(namespace, session);
   const read = async (budget: ListedBudget): Promise<WorldBudget> => {
     const { content, object } = budget;
     if (!selectsLabels(budget, labels) || "problem" in content) return { ...budget, reservations: {}, others: [] };

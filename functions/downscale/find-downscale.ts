@@ -30,7 +30,6 @@ export function allowWithWarning(reason: string, warning: string): Answer {
   return { allowed: true, reason, warnings: [warning] };
 }
 
-/** A request that is a downscale. */
 export interface Candidate {
   readonly request: AdmissionRequest;
   readonly downscale: Downscale;
@@ -53,7 +52,6 @@ export function describeDownscale({ request, downscale: { from, to } }: Candidat
   return `downscale of ${resource.resource}/${name} in ${namespace} from ${from} to ${to} replicas`;
 }
 
-/** The fields of a downscale in the log line of an answer. */
 export function replicaFields({ from, to }: Downscale): Readonly<Record<string, number>> {
   return { "object.old_replicas": from, "object.new_replicas": to };
 }

@@ -13,11 +13,10 @@ import {
 } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { allowWithWarning, type Candidate, denyByLabel, type Downscale, findDownscale } from "./find-downscale.ts";
+import { allowWithWarning, denyByLabel, type Downscale, findDownscale } from "./find-downscale.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The supported parents of a Scale. */
 const PARENTS: ReadonlyMap<string, Resource<Pick<StatefulSet, "metadata">>> = new Map([
   ["statefulsets", statefulSets],
   ["deployments", deployments],
@@ -44,18 +43,15 @@ export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): W
       const found = findDownscale(request);
       if ("allowed" in found) return found;
       try {
-        return decideByLabel({ request, downscale: found }, await labelsOf(request, found, signal));
+        const labels = await labelsOf(request, found, signal);
+        if (labels[LABELS.noDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
+        return denyByLabel({ request, downscale: found });
       } catch (error) {
         return failOpen("ParentUnknown", error, request);
       }
     },
     onFault: (error, request) => failOpen("Fault", error, request),
   };
-}
-
-function decideByLabel(candidate: Candidate, labels: Labels): Answer {
-  if (labels[LABELS.noDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
-  return denyByLabel(candidate);
 }
 
 function failOpen(reason: string, error: unknown, { resource, namespace = "", name = "" }: AdmissionRequest): Answer {

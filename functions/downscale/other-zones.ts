@@ -14,7 +14,6 @@ import type { RequestContext } from "../http/webhook.ts";
 
 interface ShrinkingZone {
   readonly zone: Zone;
-  /** The replicas that it is to have. */
   readonly replicas: number;
   /** The pending downscales that the group's Lease recorded when it was taken. */
   readonly pending: PendingDownscales;

@@ -74,7 +74,6 @@ function rangeOf({ firstOrdinal, replicas }: Scalable): { readonly start: number
   return { start: firstOrdinal, end: firstOrdinal + (replicas ?? 1) };
 }
 
-/** True if the pods of the StatefulSet need preparation. */
 const isPrepared = (labels: Readonly<Record<string, string>>): boolean => labels[LABELS.prepareDownscale] === "true";
 
 /**
@@ -119,7 +118,6 @@ async function readPrepareRequest(
   return { ...candidate, zone: readZone(zone), preparation, context };
 }
 
-/** The StatefulSet before the downscale. */
 async function readStatefulSet(
   { request, downscale: { old } }: Candidate,
   cluster: Cluster,

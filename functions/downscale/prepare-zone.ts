@@ -10,7 +10,6 @@ import { ownValue } from "../../infra/json.ts";
 import { redactUrl } from "../../infra/credentials.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { describePodFailure, type PodHttp } from "../../infra/pod-http.ts";
-import type { DisruptionResult } from "../../reconciler/budget/verdict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import {
   addDownscale,
@@ -37,10 +36,8 @@ import {
 import type { Reason } from "../../reconciler/model/decision.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, postPrepare, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
-import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { Recorder } from "../../reconciler/report/act/reporter.ts";
-import type { Draft } from "../../reconciler/report/events.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, RequestContext } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";
@@ -64,15 +61,12 @@ export interface PrepareContext extends RequestContext {
   readonly remainingMs: number;
 }
 
-/** A downscale whose pods are to be prepared. */
 export interface PrepareRequest extends Candidate {
-  /** The zone before the downscale. */
   readonly zone: Zone;
   readonly preparation: Preparation;
   readonly context: PrepareContext;
 }
 
-/** Milliseconds that cancelling the preparation may take. */
 const CANCEL_MS = 3000;
 /** Milliseconds to release the reservations of a downscale that is denied. */
 const RELEASE_MS = 3000;
@@ -98,9 +92,19 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
       `statefulset ${lease.holder} is already in process of updating replicas`,
     );
   if ("refusal" in lease) return denyDownscale(prepareRequest, lease.refusal.reason, lease.refusal.message);
-  if (lease.warning) tools.emitEvents([lease.warning]);
-  if (lease.warning) context.log.warn(lease.warning.message, logged(request));
-  return await prepareUnderLease(prepareRequest, { lease, isOurs }, tools);
+  if (lease.warning) {
+    tools.emitEvents([lease.warning]);
+    context.log.warn(lease.warning.message, logged(request));
+  }
+  // After a fault, pods may be prepared: the downscale stays recorded.
+  let pending: Judged["pending"] = lease.recorded;
+  try {
+    const judged = await judge(prepareRequest, { lease, isOurs }, tools);
+    ({ pending } = judged);
+    return judged.answer;
+  } finally {
+    await releaseInTime({ lease, pending, deadlineAt: context.deadlineAt - ANSWER_MS }, tools);
+  }
 }
 
 const logged = ({ namespace, name, uid }: PrepareRequest["request"]) => ({ namespace, zone: name, "request.uid": uid });
@@ -137,24 +141,6 @@ interface TakenLease extends Pick<PodCalls, "isOurs"> {
   readonly lease: DownscaleLease;
 }
 
-async function prepareUnderLease(
-  prepareRequest: PrepareRequest,
-  taken: TakenLease,
-  tools: PrepareTools,
-): Promise<Answer> {
-  const { lease } = taken;
-  const end = { deadlineAt: prepareRequest.context.deadlineAt - ANSWER_MS, ...tools };
-  try {
-    const { answer, pending } = await judge(prepareRequest, taken, tools);
-    await releaseInTime(lease, pending, end);
-    return answer;
-  } catch (error) {
-    // Pods may be prepared: the downscale stays recorded.
-    await releaseInTime(lease, lease.recorded, end);
-    throw error;
-  }
-}
-
 /** The answer, and the downscales that the Lease records when it is released. */
 interface Judged {
   readonly answer: Answer;
@@ -166,22 +152,24 @@ async function judge(
   { lease, isOurs }: TakenLease,
   tools: PrepareTools,
 ): Promise<Judged> {
-  const { request, zone, context, downscale } = prepareRequest;
-  const { name = "" } = request;
+  const { zone, context, downscale } = prepareRequest;
   const { found } = lease;
   const shrinking = { zone, replicas: downscale.to, pending: found };
   const refusal = zone.group ? await refuseForOtherZones(shrinking, tools, context) : undefined;
   if (refusal) return { answer: denyDownscale(prepareRequest, refusal.reason, refusal.message), pending: found };
-  const reserved = await reserve(prepareRequest, tools);
+  // No other zone loses pods until the change is stored.
+  const { deadlineAt, signal } = context;
+  const bounds = { deadlineAt: deadlineAt - ANSWER_MS, signal };
+  const reserved = await tools.reserver.reserveDownscale({ zone, to: downscale.to, forced: false, ...bounds });
   if (reserved.outcome !== "allowed") {
     const { reason, message } = reserved.verdict;
     return { answer: denyDownscale(prepareRequest, reason, `${message}.`), pending: found };
   }
-  const earlier = readEarlier(ownValue(found, name), currentOf(prepareRequest), tools.clock.now());
-  const { answer, pods } = await prepare(prepareRequest, { ...earlier, isOurs }, tools);
+  const { answer, pods } = await prepare(prepareRequest, { earlier: ownValue(found, zone.name), isOurs }, tools);
   const pending = pods.then(async (outcome) => {
-    if (!answer.allowed) await releaseAll(reserved.handles, tools);
-    return recordOutcome(outcome, name, lease);
+    if (!answer.allowed)
+      await Promise.all(reserved.handles.map((one) => tools.reserver.release(one, { deadlineMs: RELEASE_MS })));
+    return recordOutcome(outcome, zone.name, lease);
   });
   return { answer, pending };
 }
@@ -191,46 +179,13 @@ async function judge(
  * the answer has time: then they go on after it, and other requests cannot take the Lease until they are done.
  */
 async function releaseInTime(
-  lease: DownscaleLease,
-  pending: Judged["pending"],
-  { tasks, clock, deadlineAt }: Pick<PrepareTools, "tasks" | "clock"> & { readonly deadlineAt: number },
+  { lease, pending, deadlineAt }: Pick<TakenLease, "lease"> & Pick<Judged, "pending"> & { readonly deadlineAt: number },
+  { tasks, clock }: Pick<PrepareTools, "tasks" | "clock">,
 ): Promise<void> {
   const released = tasks.track(Promise.resolve(pending).then((after) => lease.release(after)));
   const isOver = new AbortController();
   const leftMs = Math.max(0, deadlineAt - clock.monotonic());
   await Promise.race([released, clock.sleep(leftMs, isOver.signal)]).finally(() => isOver.abort());
-}
-
-/** Reserves the pods on the budgets of the zone, so that no other zone loses pods until the change is stored. */
-function reserve({ zone, downscale, context }: PrepareRequest, { reserver }: PrepareTools): Promise<DisruptionResult> {
-  const { deadlineAt, signal } = context;
-  return reserver.reserveDownscale({
-    zone,
-    to: downscale.to,
-    forced: false,
-    deadlineAt: deadlineAt - ANSWER_MS,
-    signal,
-  });
-}
-
-async function releaseAll(handles: readonly ReservationHandle[], { reserver }: PrepareTools): Promise<void> {
-  await Promise.all(handles.map((handle) => reserver.release(handle, { deadlineMs: RELEASE_MS })));
-}
-
-/** The possible effect of an earlier request for the same pods. */
-interface EarlierRequest {
-  /** True if the earlier request was admitted and may still be stored. */
-  readonly isAwaited: boolean;
-  /** When the earlier request was admitted; undefined if its downscale has happened. */
-  readonly unsettled: string | undefined;
-}
-
-function readEarlier(earlier: PendingDownscale | undefined, current: Current, now: number): EarlierRequest {
-  if (!earlier) return { isAwaited: false, unsettled: undefined };
-  return {
-    isAwaited: mayStillHappen(earlier, current, now),
-    unsettled: mayHaveHappened(earlier, current) ? undefined : earlier.at,
-  };
 }
 
 /**
@@ -239,9 +194,7 @@ function readEarlier(earlier: PendingDownscale | undefined, current: Current, no
  */
 type PodsOutcome = "leaving" | "staying" | "unknown" | "prepared";
 
-type Records = Pick<DownscaleLease, "found" | "recorded">;
-
-function recordOutcome(pods: PodsOutcome, name: string, { found, recorded }: Records): PendingDownscales {
+function recordOutcome(pods: PodsOutcome, name: string, { found, recorded }: DownscaleLease): PendingDownscales {
   const pending = ownValue(recorded, name);
   if (!pending || pods === "staying") return found;
   if (pods === "leaving") return recorded;
@@ -255,18 +208,21 @@ function recordOutcome(pods: PodsOutcome, name: string, { found, recorded }: Rec
  */
 async function prepare(
   prepareRequest: PrepareRequest,
-  { isAwaited, unsettled, isOurs }: EarlierRequest & Pick<PodCalls, "isOurs">,
+  { earlier, isOurs }: { readonly earlier: PendingDownscale | undefined } & Pick<PodCalls, "isOurs">,
   { podHttp, clock, clusterDomain, record, emitEvents }: PrepareTools,
 ): Promise<{ readonly answer: Answer; readonly pods: Promise<PodsOutcome> }> {
-  const { request, downscale, preparation, context } = prepareRequest;
-  const leaving = leavingOf(prepareRequest);
+  const { request, downscale, preparation, context, zone } = prepareRequest;
   const { signal, log } = context;
+  const current = currentOf(prepareRequest);
+  const isAwaited = earlier !== undefined && mayStillHappen(earlier, current, clock.now());
+  // The time of an earlier downscale that has not happened.
+  const unsettled = earlier && !mayHaveHappened(earlier, current) ? earlier.at : undefined;
   let refusal: string | undefined;
   const onFailure = (url: string, error: unknown): void => {
     refusal ??= describePodFailure(url, error);
     log.warn("pod refused preparation", { ...logged(request), url: redactUrl(url), error });
   };
-  const endpoints = endpointsOf(preparation, leaving, clusterDomain);
+  const endpoints = endpointsOf(preparation, leavingOf(prepareRequest), clusterDomain);
   const calls = { podHttp, clock, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (): Promise<PodsOutcome> =>
     isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";
@@ -277,7 +233,9 @@ async function prepare(
   if (!(await postPrepare(calls, signal))) {
     const why = `one or more pods failed to prepare for shutdown${refusal === undefined ? "" : `: ${refusal}`}.`;
     const cancelled = cancel("PodsNotPrepared", why);
-    emitEvents([draftRefusal(prepareRequest.zone, cancelled.answer)]);
+    // The reconciler uses the same reason for its hold.
+    const reason = "PrepareFailed" satisfies Reason;
+    emitEvents([{ regarding: zone, type: "Warning", reason, message: cancelled.answer.message ?? "" }]);
     return cancelled;
   }
   try {
@@ -292,13 +250,3 @@ async function prepare(
     return cancel("NotRecorded", record.messages.unsaved);
   }
 }
-
-/** The reconciler uses the same reason for its hold. */
-const PREPARE_FAILED: Reason = "PrepareFailed";
-
-const draftRefusal = (regarding: Zone, { message = "" }: Answer): Draft => ({
-  regarding,
-  type: "Warning",
-  reason: PREPARE_FAILED,
-  message,
-});

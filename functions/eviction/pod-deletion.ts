@@ -51,7 +51,6 @@ export function createPodDeletion({ reserver, metrics, emitEvents }: PodDeletion
   };
 }
 
-/** The user's options after a refusal. */
 function wayOut(reason: keyof typeof VERDICTS, namespace: string, name: string): string {
   const wait = VERDICTS[reason].code === 429 ? "try again later; " : "";
   return `${wait}to delete it all the same: ${deleteByHand(namespace, name || "POD")}`;
@@ -86,7 +85,6 @@ export interface Deletion {
   readonly pod: PodObject;
 }
 
-/** The reasons why a deletion does not ask the budget. */
 export type NotAsked =
   | "NoRolloutGroup"
   | "NoStatefulSet"

@@ -64,7 +64,6 @@ interface Eviction {
   readonly isProbe: boolean;
   /** `kubectl drain --dry-run=server` sets it in the Eviction, not in the request. */
   readonly dryRun: boolean;
-  /** The UID that the client has pinned it to. */
   readonly uid: string | undefined;
   /** Which part of `deleteOptions.preconditions` exists, for the path of the patch. */
   readonly options: "none" | "deleteOptions" | "preconditions" | "unreadable";

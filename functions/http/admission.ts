@@ -25,22 +25,19 @@ import {
   undecodable,
 } from "./rim.ts";
 import type { AdmissionRequest, Answer, Webhook } from "./webhook.ts";
-import type { Log, LogLevel } from "../../infra/log.ts";
-import type { WebhookMetrics } from "../../infra/metrics/metrics.ts";
+import type { LogLevel } from "../../infra/log.ts";
 
 interface Received {
   readonly review: Review;
   readonly bytes: number;
 }
 
-/** The handlers of webhooks, by their paths. */
 export function routeWebhooks(webhooks: readonly Webhook[], rim: Rim): ReadonlyMap<string, Handler> {
   return new Map(
     webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)),
   );
 }
 
-/** Serves a webhook over HTTP. */
 export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
   const route = routeOf(webhook.paths[0] ?? "");
   const deadlineMs = (url: string): number => TIMEOUT_SHARE * Math.min(readTimeout(url), rim.requestTimeoutMs);
@@ -52,12 +49,18 @@ export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
   return serveEndpoint({ route, deadlineMs, answer }, rim);
 }
 
+interface Verdict {
+  readonly answer: Answer;
+  /** The error, if the answer is that of `onFault`. */
+  readonly fault?: unknown;
+}
+
 async function judge(webhook: Webhook, rim: Rim, exchange: Exchange & Received): Promise<HttpAnswer> {
   const { request, signal, deadlineAt, bytes } = exchange;
   const { apiVersion, request: review } = exchange.review;
   const context = { path: requestPath(request.url ?? ""), signal, deadlineAt, log: rim.log };
   const handled = rim.tasks.track(webhook.handle(review, context));
-  const verdict = await unlessAborted(handled, signal).then(
+  const verdict: Verdict = await unlessAborted(handled, signal).then(
     (answer) => ({ answer }),
     (fault: unknown) => ({ answer: webhook.onFault(fault, review), fault }),
   );
@@ -119,15 +122,6 @@ async function isKnown({ headers }: IncomingMessage, { authenticate, log }: Rim)
   }
 }
 
-interface Answered {
-  readonly name: Webhook["name"];
-  readonly request: AdmissionRequest;
-  readonly answer: Answer;
-  /** The error, if the answer is that of `onFault`. */
-  readonly fault?: unknown;
-  readonly seconds: number;
-}
-
 /** Terms of the log lines, as runbooks search for them (§8.7). */
 const MESSAGES: Readonly<Record<Webhook["name"], { readonly method: string; readonly subject: string }>> = {
   noDownscale: { method: "admission.NoDownscale()", subject: "downscale" },
@@ -139,11 +133,13 @@ const MESSAGES: Readonly<Record<Webhook["name"], { readonly method: string; read
   zpdbValidation: { method: "admission.ZoneAwarePdbValidatorHandler()", subject: "zone-aware budget" },
 };
 
-/** Writes the log line and the metric of one answer. */
-function logAnswer(
-  { name, request, answer, fault, seconds }: Answered,
-  { log, metrics }: { readonly log: Log; readonly metrics: WebhookMetrics },
-): void {
+interface Answered extends Verdict {
+  readonly name: Webhook["name"];
+  readonly request: AdmissionRequest;
+  readonly seconds: number;
+}
+
+function logAnswer({ name, request, answer, fault, seconds }: Answered, { log, metrics }: Rim): void {
   const { allowed, reason = "" } = answer;
   const verdict = allowed ? "allowed" : "denied";
   const { method, subject } = MESSAGES[name];
@@ -161,30 +157,17 @@ function logAnswer(
   }));
 }
 
-/** Identifies the request. */
-function describeRequest({
-  uid,
-  kind,
-  resource,
-  namespace,
-  name,
-  subResource,
-  operation,
-  dryRun,
-  userInfo,
-}: AdmissionRequest) {
-  return {
-    "object.name": name,
-    "object.namespace": namespace,
-    "object.resource": resource.resource,
-    "request.uid": uid,
-    "request.operation": operation,
-    "request.subresource": subResource,
-    "request.dry_run": dryRun,
-    "request.gvk": [kind.group, kind.version, kind.kind].filter((part) => part !== "").join("/"),
-    "request.username": userInfo?.username,
-  };
-}
+const describeRequest = ({ kind, resource, userInfo, ...request }: AdmissionRequest) => ({
+  "object.name": request.name,
+  "object.namespace": request.namespace,
+  "object.resource": resource.resource,
+  "request.uid": request.uid,
+  "request.operation": request.operation,
+  "request.subresource": request.subResource,
+  "request.dry_run": request.dryRun,
+  "request.gvk": [kind.group, kind.version, kind.kind].filter((part) => part !== "").join("/"),
+  "request.username": userInfo?.username,
+});
 
 /** Ordinary answers are below the default level. */
 function levelOf({ allowed, message, warnings = [] }: Answer, fault: unknown): LogLevel {
@@ -226,12 +209,10 @@ const REVIEW = z.object({
 });
 
 interface Review {
-  /** The version of the request, for the answer. */
   readonly apiVersion: string;
   readonly request: AdmissionRequest;
 }
 
-/** The review of a parsed body, or its problem. */
 function readReview(body: unknown): Review | { readonly problem: string } {
   const review = REVIEW.safeParse(body);
   if (!review.success) return { problem: undecodable("it is not an object") };
@@ -244,15 +225,13 @@ function readReview(body: unknown): Review | { readonly problem: string } {
     : { problem: undecodable(explain(request.error)) };
 }
 
-type Sent = z.infer<typeof REQUEST>;
-
-function readRequest(sent: Sent): AdmissionRequest {
+function readRequest(sent: z.infer<typeof REQUEST>): AdmissionRequest {
   const { operation, subResource, namespace, name, kind, resource, userInfo, dryRun, options, ...rest } = sent;
   return {
     ...rest,
     operation: operation ?? "",
-    kind: readKind(kind),
-    resource: readResource(resource),
+    kind: readTexts(["group", "version", "kind"], kind),
+    resource: readTexts(["group", "version", "resource"], resource),
     dryRun: dryRun ?? false,
     ...(subResource && { subResource }),
     ...(namespace && { namespace }),
@@ -262,22 +241,16 @@ function readRequest(sent: Sent): AdmissionRequest {
   };
 }
 
-const readKind = (kind: Sent["kind"]): AdmissionRequest["kind"] => ({
-  group: kind?.group ?? "",
-  version: kind?.version ?? "",
-  kind: kind?.kind ?? "",
-});
-
-const readResource = (resource: Sent["resource"]): AdmissionRequest["resource"] => ({
-  group: resource?.group ?? "",
-  version: resource?.version ?? "",
-  resource: resource?.resource ?? "",
-});
-
-const readUser = ({ username, groups }: NonNullable<Sent["userInfo"]>): NonNullable<AdmissionRequest["userInfo"]> => ({
+const readUser = ({ username, groups }: NonNullable<z.infer<typeof REQUEST>["userInfo"]>) => ({
   username: username ?? "",
   ...(groups && { groups }),
 });
+
+/** The texts of an object, "" for those that are not set. */
+const readTexts = <K extends string>(
+  keys: readonly K[],
+  sent: Readonly<Partial<Record<K, string | null | undefined>>> | null | undefined,
+): Record<K, string> => Object.fromEntries(keys.map((key) => [key, sent?.[key] ?? ""])) as Record<K, string>;
 
 /** The text of the AdmissionReview that carries the answer. */
 function writeReview(apiVersion: string, uid: string, { allowed, code, message, warnings, patch }: Answer): string {

@@ -11,9 +11,15 @@ import { systemClock } from "../../infra/clock.ts";
 import { end, END_SIGNALS, giveUp } from "../../infra/process.ts";
 import { serveWebhook } from "./admission.ts";
 import { composeFunctions, type FunctionsComposition } from "../compose.ts";
-import { AFTERWARDS_MS, CONNECTION_TIMEOUTS, countRequests, type CountedServer, drain } from "./drain.ts";
 import type { Webhook } from "./webhook.ts";
-import { healthListener } from "./server.ts";
+import {
+  AFTERWARDS_MS,
+  CONNECTION_TIMEOUTS,
+  countRequests,
+  type CountedServer,
+  drain,
+  healthListener,
+} from "./server.ts";
 
 /** The function of this name. Only the process that was started for this target builds the webhook. */
 export function asTarget(name: Webhook["name"]): HttpFunction {
@@ -65,7 +71,7 @@ function adopt(server: Server, composition: Promise<FunctionsComposition>): void
 async function drainAndEnd(server: CountedServer, composition: Promise<FunctionsComposition>): Promise<void> {
   const { configuration, rim, tasks, log, tracer } = await composition;
   log.info("draining");
-  await drain([server], tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  await drain(server, tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
   await tracer.flush();
   log.info("drained");
   await end(0);

@@ -36,12 +36,10 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => Pr
 /** Share of a request's time that its work may use; the rest is for sending the answer (§8.3). */
 export const TIMEOUT_SHARE = 0.9;
 
-/** A request and its bounds. */
 export interface Exchange {
   readonly request: IncomingMessage;
   /** Fires at the deadline, or when the caller has gone. */
   readonly signal: AbortSignal;
-  /** Milliseconds that the request may take. */
   readonly deadlineMs: number;
   /** The deadline by `clock.monotonic`, milliseconds. */
   readonly deadlineAt: number;
@@ -52,7 +50,6 @@ export interface HttpAnswer {
   readonly text: string;
   /** Its Content-Length is added. */
   readonly headers: OutgoingHttpHeaders;
-  /** Bytes of the body that was read; 0 unless given. */
   readonly receivedBytes?: number | undefined;
   /** Attributes of its span. */
   readonly attributes?: Attributes;
@@ -67,7 +64,6 @@ interface Endpoint {
   readonly answer: (exchange: Exchange) => Promise<HttpAnswer>;
 }
 
-/** Serves an endpoint over HTTP. */
 export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log" | "metrics" | "tracer">): Handler {
   const { tracer = NO_TRACER } = rim;
   return async (request, response) => {

@@ -1,18 +1,6 @@
 /** The contract between the rim (admission.ts) and the webhooks. */
 import type { Log } from "../../infra/log.ts";
 
-interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
-interface GroupVersionResource {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
-
 /**
  * The `request` of an AdmissionReview, with the fields that webhooks read. The objects are as the API server sent them.
  */
@@ -25,8 +13,8 @@ export interface AdmissionRequest {
   readonly name?: string;
   /** False if it is missing. */
   readonly dryRun: boolean;
-  readonly kind: GroupVersionKind;
-  readonly resource: GroupVersionResource;
+  readonly kind: Readonly<Record<"group" | "version" | "kind", string>>;
+  readonly resource: Readonly<Record<"group" | "version" | "resource", string>>;
   readonly object?: unknown;
   readonly oldObject?: unknown;
   readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] };

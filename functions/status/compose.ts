@@ -5,7 +5,7 @@ import type { Environment } from "../../infra/config/config.ts";
 import { start } from "../../infra/start.ts";
 import type { Plain } from "../http/server.ts";
 import { createAnswer } from "./answer.ts";
-import { createReader } from "./reader.ts";
+import { createReader } from "./gather.ts";
 
 /** Throws `BadConfiguration`. */
 export async function composeStatusPage(env: Environment, machine: Clock): Promise<Plain> {

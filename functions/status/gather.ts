@@ -1,7 +1,8 @@
 /**
  * Reads the data of the status page. Each part of each namespace is read separately: one that cannot be read is
- * reported, and shown as it was read before.
+ * reported, and hides no other. A read of the last 2 s is shown again, so that many viewers cost as much as one.
  */
+import type { Clock } from "../../infra/clock.ts";
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
 import { collectRead } from "../../infra/kubernetes/collect.ts";
@@ -48,12 +49,11 @@ import {
   UNREAD,
 } from "./view/records.ts";
 
-export interface GatherOptions {
+interface GatherOptions {
   readonly cluster: Cluster;
   readonly now: () => number;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** The reconciler's Lease. */
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Name of the reconciler's CronJob beside it. */
   readonly cronJob: string;
@@ -62,7 +62,6 @@ export interface GatherOptions {
 /** The key of a group, to show it alone. */
 export type Focus = string | undefined;
 
-/** Timeout of each list, milliseconds. */
 const READ_MS = 5000;
 /** Limits of the groups and pods that are shown one by one; other groups show counts, and have pages of their own. */
 const MAX_GROUPS = 20;
@@ -70,44 +69,67 @@ const MAX_PODS = 3000;
 const AT_A_TIME = 4;
 const MAX_DECISIONS = 30;
 
-/** Never rejects. `earlier` holds the records of the last read, for parts that cannot be read now. */
-export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: PageRecords): Promise<PageRecords> {
+/** Milliseconds; the page asks at the same interval. */
+const FRESH_MS = 2000;
+
+interface Reading {
+  readonly records: Promise<PageRecords>;
+  /** Monotonic milliseconds; Infinity while it is under way. */
+  endedAt: number;
+}
+
+/** Resolves with the records; never rejects. */
+export function createReader(
+  options: GatherOptions,
+  clock: Pick<Clock, "monotonic">,
+): (focus: Focus) => Promise<PageRecords> {
+  const readings = new Map<Focus, Reading>();
+  return async (focus) => {
+    for (const [key, { endedAt }] of readings) if (clock.monotonic() - endedAt >= FRESH_MS) readings.delete(key);
+    const found = readings.get(focus);
+    if (found) return await found.records;
+    const reading: Reading = { records: gatherRecords(options, focus), endedAt: Number.POSITIVE_INFINITY };
+    readings.set(focus, reading);
+    const records = await reading.records;
+    reading.endedAt = clock.monotonic();
+    return records;
+  };
+}
+
+async function gatherRecords(options: GatherOptions, focus: Focus): Promise<PageRecords> {
   const problems: string[] = [];
   const part = readParts(problems);
   const each = eachNamespace(options.namespaces, part);
   const [reconciler, groups, budgets, decisions] = await Promise.all([
-    part("the reconciler's Lease and totals", readReconciler(options), earlier.reconciler),
-    each("the rollout groups", readGroups(options), { items: earlier.groups, namespaceOf }),
-    each("the disruption budgets", readBudgets(options), { items: earlier.budgets, namespaceOf }),
-    each("the last decisions", readDecisions(options), { items: earlier.decisions, namespaceOf }),
+    part("the reconciler's Lease and totals", readReconciler(options)),
+    each("the rollout groups", readGroups(options)),
+    each("the disruption budgets", readBudgets(options)),
+    each("the last decisions", readDecisions(options)),
   ]);
   const sorted = mapPart(groups.items, sortGroups);
-  const chosen = chooseGroups(listPart(sorted), focus);
-  const zones = await readPods(options, chosen, { part, earlier: earlier.zones });
+  const zones = await each("pods", readPods(options, chooseGroups(listPart(sorted), focus)));
   return {
     readAt: options.now(),
     reconciler,
     groups: sorted,
     unread: groups.unread,
-    zones,
+    zones: new Map(listPart(zones.items)),
     budgets: budgets.items,
     decisions: mapPart(decisions.items, chooseNewest),
     problems,
   };
 }
 
-/** Resolves with the result of `read`; if that fails, with `before`, and reports a problem. */
-type ReadPart = <T>(what: string, read: Promise<T>, before: T) => Promise<T>;
+type ReadPart = <T>(what: string, read: Promise<T>) => Promise<T | typeof UNREAD>;
 
 /** Reads each part separately; `problems` gets a sentence for each part that cannot be read. */
 function readParts(problems: string[]): ReadPart {
-  return async (what, read, before) => {
+  return async (what, read) => {
     try {
       return await read;
     } catch (error) {
-      const shown = before === UNREAD ? "" : ", and are shown as they were read last";
-      problems.push(`${what} could not be read${shown}: ${messageOf(error)}`);
-      return before;
+      problems.push(`${what} could not be read: ${messageOf(error)}`);
+      return UNREAD;
     }
   };
 }
@@ -120,38 +142,20 @@ interface EachNamespace<T> {
 
 type ReadNamespace<T> = (namespace: string) => Promise<readonly T[] | undefined>;
 
-/** What was read before. */
-interface Earlier<T> {
-  readonly items: Part<T>;
-  readonly namespaceOf: (item: T) => string;
-}
-
-const namespaceOf = ({ namespace }: { readonly namespace: string }): string => namespace;
-
 /** Reads a part namespace by namespace: one that may not be read, as one that is being deleted, hides no other. */
 function eachNamespace(namespaces: readonly string[], part: ReadPart) {
-  return async <T>(what: string, read: ReadNamespace<T>, earlier: Earlier<T>): Promise<EachNamespace<T>> => {
+  const nameIn = (what: string, namespace: string): string =>
+    namespaces.length === 1 ? what : `${what} of namespace ${namespace}`;
+  return async <T>(what: string, read: ReadNamespace<T>): Promise<EachNamespace<T>> => {
     const found = await Promise.all(
-      namespaces.map(async (namespace) => ({
-        namespace,
-        items: await part<Part<T>>(nameIn(namespaces, what, namespace), read(namespace), pick(earlier, namespace)),
-      })),
+      namespaces.map(async (namespace): Promise<Part<T>> => await part(nameIn(what, namespace), read(namespace))),
     );
-    const unread = found.filter(({ items }) => items === UNREAD).map(({ namespace }) => namespace);
+    const unread = namespaces.filter((_, i) => found[i] === UNREAD);
     if (unread.length === namespaces.length) return { items: UNREAD, unread };
-    const isUndefined = found.every(({ items }) => items === undefined);
-    return { items: isUndefined ? undefined : found.flatMap(({ items }) => listPart(items)), unread };
+    const isUndefined = found.every((items) => items === undefined);
+    return { items: isUndefined ? undefined : found.flatMap(listPart), unread };
   };
-
-  function pick<T>({ items, namespaceOf }: Earlier<T>, namespace: string): Part<T> {
-    if (namespaces.length === 1 || items === UNREAD || items === undefined) return items;
-    const own = items.filter((item) => namespaceOf(item) === namespace);
-    return own.length > 0 ? own : UNREAD;
-  }
 }
-
-const nameIn = (namespaces: readonly string[], what: string, namespace: string): string =>
-  namespaces.length === 1 ? what : `${what} of namespace ${namespace}`;
 
 const mapPart = <T>(part: Part<T>, map: (items: readonly T[]) => readonly T[]): Part<T> =>
   part === UNREAD || part === undefined ? part : map(part);
@@ -229,30 +233,17 @@ const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; re
   name,
 });
 
-async function readPods(
-  options: GatherOptions,
-  groups: readonly PageGroup[],
-  { part, earlier }: { readonly part: ReadPart; readonly earlier: PageRecords["zones"] },
-): Promise<PageRecords["zones"]> {
-  const { namespaces } = options;
-  const all = new Map<string, readonly LiveZone[]>();
-  for (const namespace of namespaces) {
+/** The zones of these groups, by the key of the group. */
+const readPods =
+  (options: GatherOptions, groups: readonly PageGroup[]): ReadNamespace<readonly [string, readonly LiveZone[]]> =>
+  async (namespace) => {
     const own = groups.filter((group) => namespace === "" || group.namespace === namespace);
-    const keys = new Set(own.map(keyOf));
-    const before = new Map([...earlier].filter(([key]) => keys.has(key)));
-    for (const [key, zones] of await part(nameIn(namespaces, "pods", namespace), readPodsOfAll(options, own), before))
-      all.set(key, zones);
-  }
-  return all;
-}
-
-async function readPodsOfAll(options: GatherOptions, groups: readonly PageGroup[]): Promise<PageRecords["zones"]> {
-  const found = new Map<string, readonly LiveZone[]>();
-  await visitEach(groups, { atOnce: AT_A_TIME }, async (group) => {
-    found.set(keyOf(group), await readPodsOf(options, group));
-  });
-  return found;
-}
+    const found: (readonly [string, readonly LiveZone[]])[] = [];
+    await visitEach(own, { atOnce: AT_A_TIME }, async (group) => {
+      found.push([keyOf(group), await readPodsOf(options, group)]);
+    });
+    return found;
+  };
 
 /** The group that is shown alone; otherwise the first groups that are not done and whose pods fit into `MAX_PODS`. */
 function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {

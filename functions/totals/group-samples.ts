@@ -13,7 +13,6 @@ import { findFacts } from "../../reconciler/model/decision.ts";
 import { MAX_ZONES } from "../../reconciler/model/refused-group.ts";
 import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/progress.ts";
 
-/** A RolloutGroup that has a status. */
 export interface GroupRecord {
   readonly namespace: string;
   /** Seconds without a step after which it counts as stalled. */
@@ -72,7 +71,6 @@ function sampleGroup({ namespace, deadline, status }: GroupRecord, { passes, las
 }
 
 interface Moment extends Ticks {
-  /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
@@ -140,7 +138,6 @@ function sampleClock(
     : [one(METRICS.lastStep, labels, lastStep), one(METRICS.progressDeadline, labels, deadline)];
 }
 
-/** True for a wait that a user has asked for. */
 const isAsked = (hold: StoredHold | undefined): boolean => findFacts(hold?.reason ?? "")?.requested === true;
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>, now: number): Row[] {

@@ -9,7 +9,7 @@ import { MAX_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { TOTALS, parseTotals } from "../../infra/metrics/totals.ts";
 import { type GroupRecord, type ProtectionRecord, sampleGroups, sampleProtections } from "./group-samples.ts";
 import { type ShownOnce, showOnce } from "./show-once.ts";
-import { collectRead } from "../../infra/kubernetes/collect.ts";
+import { collectRead, readEach } from "../../infra/kubernetes/collect.ts";
 import {
   type DisruptionBudget,
   type RolloutGroup,
@@ -22,7 +22,6 @@ import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.
 interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** The reconciler's Lease. */
   readonly reconciler: LeaseRef;
 }
 
@@ -35,19 +34,14 @@ export function showTotals(options: TotalsOptions): Pick<Metrics, "render"> {
 
 async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions, call: Call) {
   const lease = await getLease(cluster, reconciler, call);
-  const groups: GroupRecord[] = [];
-  const protections: ProtectionRecord[] = [];
-  const failures: unknown[] = [];
-  for (const scope of namespaces)
-    try {
-      groups.push(...(await listGroups(cluster, scope, call)));
-      protections.push(...(await listProtections(cluster, scope, call)));
-    } catch (error) {
-      // A namespace that we may not read, for example because it is gone, does not hide the others.
-      if (!hasCode(error, "Forbidden")) throw error;
-      failures.push(error);
-    }
-  if (failures.length > 0 && failures.length === namespaces.length) throw failures[0];
+  const read = async (scope: string) => ({
+    groups: await listGroups(cluster, scope, call),
+    protections: await listProtections(cluster, scope, call),
+  });
+  // A namespace that we may not read, for example because it is gone, does not hide the others.
+  const { results } = await readEach(namespaces, read, (error) => !hasCode(error, "Forbidden"));
+  const groups = results.flatMap((one) => one.groups);
+  const protections = results.flatMap((one) => one.protections);
   const totals = parseTotals(lease?.metadata?.annotations?.[TOTALS]);
   const now = clock.now();
   return new Map([...sampleGroups(groups, totals, { most: MAX_GROUPS, now }), sampleProtections(protections)]);

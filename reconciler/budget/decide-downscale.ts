@@ -10,9 +10,8 @@ import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./decide-eviction.ts";
 import { verdict, type Verdict } from "./verdict.ts";
-import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
+import { allowedUnavailable } from "./zpdb.ts";
 
-/** The facts for a decision about one downscale, gathered at one moment. */
 interface DownscaleSnapshot extends PodView {
   /** The StatefulSets that the budget selects, in byte order of their names. */
   readonly zones: readonly ZoneWithPods[];
@@ -28,10 +27,8 @@ interface DownscaleSnapshot extends PodView {
  */
 export function decideDownscale(snapshot: DownscaleSnapshot): Verdict {
   const { budget, zones, uid } = snapshot;
-  const { namespace, name } = budget;
-  const ref = { kind: BUDGET_KIND, namespace, name, uid: budget.uid } as const;
   const zone = zones.find((one) => one.uid === uid);
-  const objects = zone ? [zone, ref] : [ref];
+  const objects = zone ? [zone, budget] : [budget];
   const excess = zone && findExcess(zone, zones);
   if (excess) return verdict(excess.reason, excess.message, objects);
   const message = zone && whyWait(zone, snapshot);
@@ -77,7 +74,6 @@ function findZones(others: readonly OtherZone[], view: PodView): string | undefi
 }
 
 interface PartitionView extends PodView {
-  /** The zone that is to shrink. */
   readonly zone: ZoneWithPods;
   readonly others: readonly OtherZone[];
 }

@@ -3,7 +3,6 @@
  * pods that its eviction depends on (§5.5).
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
-import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../../infra/cut.ts";
 import { isReady, servesNothing, isTerminating } from "../model/health.ts";
 import { moveToFront, byOrdinal, ordinalOf } from "../model/order.ts";
@@ -11,13 +10,11 @@ import { findExcess } from "../model/refused-group.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { ageOf, type Reservation, reservationOf, firstLeaving, type Reservations } from "./reservation.ts";
 import { TOO_FEW_ZONES, verdict, type Verdict, type VerdictReason } from "./verdict.ts";
-import { allowedUnavailable, BUDGET_KIND, type Budget } from "./zpdb.ts";
+import { allowedUnavailable, type Budget } from "./zpdb.ts";
 import { countMissing, isIdleSurplus, isSurplus } from "../model/readiness.ts";
 import type { Pod } from "../model/pod.ts";
 
-/** The facts for a decision about one eviction, gathered at one moment. */
 export interface EvictionSnapshot {
-  /** Milliseconds since the epoch. */
   readonly now: number;
   readonly pod: Pod;
   readonly budget: Budget;
@@ -187,11 +184,8 @@ const allowed = (snapshot: EvictionSnapshot): Verdict => {
   return about(snapshot, "Allowed", `zpdb met${where} across ${snapshot.zones.length} zones`);
 };
 
-function about({ pod, budget }: EvictionSnapshot, reason: VerdictReason, message: string): Verdict {
-  const { namespace, name, uid } = budget;
-  const ref: ObjectRef = { kind: BUDGET_KIND, namespace, name, uid };
-  return verdict(reason, message, [pod, ref]);
-}
+const about = ({ pod, budget }: EvictionSnapshot, reason: VerdictReason, message: string): Verdict =>
+  verdict(reason, message, [pod, budget]);
 
 const denied = firstOf<[EvictionSnapshot], Verdict>([
   ownerKnown,
@@ -222,7 +216,6 @@ interface Unavailability {
   readonly unknown: number;
 }
 
-/** The facts that pods are judged by. */
 export type PodView = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
 type CountView = PodView & Partial<Pick<EvictionSnapshot, "pod" | "rollout">>;
@@ -265,7 +258,6 @@ export function countPods(some: readonly Pod[], zone: ZoneWithPods, view: PodVie
   return { notReady: counted.length - ready.length, leaving };
 }
 
-/** All unavailable pods together. */
 export function sumOf({ notReady, leaving, unknown }: Unavailability): number {
   return notReady + leaving + unknown;
 }

@@ -27,7 +27,6 @@ export const PROBE_ANSWER = "the eviction webhook answers: this was a probe, and
 
 /** An entry of a webhook configuration that sends requests to a path of ours. */
 export interface Hook {
-  /** The names of the configuration and of the entry. */
   readonly configuration: string;
   readonly name: string;
   readonly failsOpen: boolean;
@@ -37,7 +36,6 @@ export interface Hook {
   readonly objectSelector: LabelSelector;
 }
 
-/** What is registered, for all namespaces. */
 export interface Registered {
   /** Undefined if it could not be read: `unread` says why. */
   readonly hooks: readonly Hook[] | undefined;

@@ -16,7 +16,6 @@ export interface Protection {
 }
 
 interface ProtectedZone {
-  /** The StatefulSet's name. */
   readonly name: string;
   /** Pods that it is to have, and how many of them are ready. */
   readonly expected: number;
@@ -39,7 +38,6 @@ interface ProtectionInput {
   readonly guard: Guard;
   /** As it is stored. */
   readonly earlier: Partial<Protection>;
-  /** Milliseconds since the epoch. */
   readonly now: number;
 }
 

@@ -147,7 +147,6 @@ export function firstLeaving({ uid }: Pick<Zone, "uid">, reservations: Reservati
   return Math.min(Number.POSITIVE_INFINITY, ...ours.map(({ from = 0 }) => from));
 }
 
-/** True if both are equal. */
 export function isSame(a: Reservation | undefined, b: Reservation | undefined): boolean {
   return (["kind", "uid", "from", "pinned", "time", "by"] as const).every((field) => a?.[field] === b?.[field]);
 }

@@ -68,7 +68,6 @@ export type DisruptionResult =
   /** Its verdict is `NotNow`. It is asked again until its deadline. A `cause` other than a `Conflict` is a fault. */
   | { readonly outcome: "undecided"; readonly verdict: Verdict; readonly cause: unknown };
 
-/** The result of a request that was judged. */
 export function judged(found: Verdict, handles: readonly ReservationHandle[] = []): DisruptionResult {
   return isAllowed(found) ? { outcome: "allowed", verdict: found, handles } : { outcome: "denied", verdict: found };
 }

@@ -17,10 +17,7 @@ import { type Labels, matchesLabels } from "../model/label-selector.ts";
 
 export const BUDGET_KIND = "ZoneAwarePodDisruptionBudget";
 
-export interface Budget {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
+export interface Budget extends ObjectRef {
   readonly allowance: Allowance;
   /** Selects pods by their labels, and StatefulSets by theirs. */
   readonly matchLabels: Labels;
@@ -97,7 +94,7 @@ export function parseBudget(object: unknown): Budget | BudgetProblem {
   const problem = findProblem(raw);
   if (problem !== undefined) return { problem };
   const { namespace, name, uid } = fieldsOf(metadata);
-  return { namespace: text(namespace), name: text(name), uid: text(uid), ...readTerms(raw) };
+  return { kind: BUDGET_KIND, namespace: text(namespace), name: text(name), uid: text(uid), ...readTerms(raw) };
 }
 
 /** The terms that a budget without problems declares. */

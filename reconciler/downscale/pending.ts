@@ -86,7 +86,6 @@ function parseObject(annotation = "{}"): object | undefined {
   }
 }
 
-/** The current state of the StatefulSet. */
 export interface Current {
   readonly uid: string;
   readonly generation: number;

@@ -54,7 +54,6 @@ export interface Ordinals {
   readonly end: number;
 }
 
-/** The ordinals of the pods that a downscale removes. */
 export function leavingOrdinals(
   firstOrdinal: number,
   { from, to }: { readonly from: number; readonly to: number },

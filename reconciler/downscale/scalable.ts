@@ -1,6 +1,5 @@
 /** Reads scalable objects from an admission review, and compares their replicas (§3.1-§3.5). */
 import * as z from "zod";
-import { LABELS } from "../model/annotations.ts";
 
 export interface Scalable {
   readonly kind: "StatefulSet" | "Deployment" | "ReplicaSet" | "Scale";
@@ -26,26 +25,13 @@ const KINDS: Readonly<Record<string, Scalable["kind"]>> = {
 const VERSIONS: ReadonlySet<string> = new Set(["apps/v1", "autoscaling/v1"]);
 
 const TYPE = z.object({ apiVersion: z.string(), kind: z.string() });
-/** Only the labels that the webhooks read: an object may have many more. */
-const READ_LABELS = [LABELS.noDownscale, LABELS.prepareDownscale, LABELS.rolloutGroup] as const;
-const LABEL_VALUES = z.object(
-  Object.fromEntries(READ_LABELS.map((key) => [key, z.unknown().optional()])) as Record<
-    (typeof READ_LABELS)[number],
-    z.ZodOptional<z.ZodUnknown>
-  >,
-);
 const OBJECT = z.object({
-  metadata: z.object({ labels: LABEL_VALUES.nullish() }).nullish(),
+  metadata: z.object({ labels: z.record(z.string(), z.string()).nullish() }).nullish(),
   spec: z
-    .object({
-      replicas: z.int32().nullish(),
-      serviceName: z.string().nullish(),
-      ordinals: z.object({ start: z.int32().nullish() }).nullish(),
-    })
+    .object({ replicas: z.int32().nullish(), ordinals: z.object({ start: z.int32().nullish() }).nullish() })
     .nullish(),
 });
 
-/** Reads an object of a review. A Scale without `spec.replicas` has 0. */
 export function readScalable(object: unknown): Scalable | Unscalable {
   const type = TYPE.safeParse(object);
   if (!type.success) return { cause: "decode", problem: "it has no apiVersion and kind" };
@@ -54,21 +40,11 @@ export function readScalable(object: unknown): Scalable | Unscalable {
   if (supported === undefined) return unsupportedKind(apiVersion.slice(0, 100), kind.slice(0, 100));
   const read = OBJECT.safeParse(object);
   if (!read.success) return { cause: "decode", problem: describe(read.error) };
-  const { metadata, spec } = read.data;
-  return { kind: supported, ...readPods(supported, spec ?? {}), labels: readLabels(metadata?.labels) };
+  return { kind: supported, ...readPods(supported, read.data.spec ?? {}), labels: read.data.metadata?.labels ?? {} };
 }
 
 function readPods(kind: Scalable["kind"], { replicas, ordinals }: NonNullable<z.infer<typeof OBJECT>["spec"]>) {
   return { replicas: replicas ?? (kind === "Scale" ? 0 : null), firstOrdinal: ordinals?.start ?? 0 };
-}
-
-function readLabels(labels: z.infer<typeof LABEL_VALUES> | null | undefined): Readonly<Record<string, string>> {
-  const read: Record<string, string> = {};
-  for (const key of READ_LABELS) {
-    const value = labels?.[key];
-    if (typeof value === "string") read[key] = value;
-  }
-  return read;
 }
 
 function describe({ issues: [first] }: z.ZodError): string {
@@ -81,10 +57,8 @@ function unsupportedKind(apiVersion: string, kind: string): Unscalable {
     : { cause: "decode", problem: `no kind "${kind}" is registered for version "${apiVersion}"` };
 }
 
-type Direction = "down" | "not down" | "unknown";
-
 /** Unknown if only one of the two is null (§3.5). */
-export function compareReplicas(from: number | null, to: number | null): Direction {
+export function compareReplicas(from: number | null, to: number | null): "down" | "not down" | "unknown" {
   if (from === null && to === null) return "not down";
   if (from === null || to === null) return "unknown";
   return to < from ? "down" : "not down";

@@ -153,12 +153,10 @@ function describeConditions({ earlier, ...times }: StatusInput, { phase, ...said
 
 // The holds of a group as its status stores them: why its rollout waits, then why zones are not scaled.
 
-/** Bounds of what is stored. */
 const MAX_MESSAGE_LENGTH = 1000;
 const MAX_OBJECTS = 10;
 const MAX_HOLDS = 20;
 
-/** A message as it is stored. */
 export const shorten = (message: string): string =>
   message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…` : message;
 

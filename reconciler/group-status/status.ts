@@ -4,7 +4,6 @@ import type { HoldPhase } from "../model/decision.ts";
 import type { WrittenWindow } from "../model/rollout-window.ts";
 import { hash } from "../../infra/hash.ts";
 
-/** The state of a group, in one word. */
 export type GroupPhase = "Ready" | HoldPhase;
 
 export interface RolloutGroupStatus {
@@ -30,9 +29,7 @@ export interface RolloutGroupStatus {
 export interface GroupSummary {
   /** Zones that are updated and ready, of all: `1/3`. */
   readonly zones: string;
-  /** Updated pods, of all: `4/9`. */
   readonly updated: string;
-  /** Ready pods, of all: `8/9`. */
   readonly ready: string;
   /** The zone in progress. */
   readonly zone?: string;
@@ -58,7 +55,6 @@ export interface ZoneRow {
   readonly gatesBypassReason?: string;
   /** The annotations of its rollout window: the time alone decides whether it is open. */
   readonly rolloutWindow?: Partial<WrittenWindow>;
-  /** The StatefulSet's generation. */
   readonly generation: number;
   readonly observedGeneration: number;
 }
@@ -82,9 +78,7 @@ export interface StoredHold {
 export interface RemainingStep {
   readonly action: "ReplacePods" | "FinishZone";
   readonly zone: string;
-  /** Pods to replace. */
   readonly count?: number;
-  /** How many at once. */
   readonly atOnce?: number;
   /** The next of them, 10 at most. */
   readonly pods?: readonly string[];

@@ -66,7 +66,6 @@ function showHeader({ records, clusterName = "" }: PageView, headline: string): 
   );
 }
 
-/** The groups that are shown. */
 const groupsOf = ({ records, focus }: PageView): readonly PageGroup[] =>
   listPart(records.groups).filter((group) => focus === undefined || keyOf(group) === focus);
 
@@ -145,7 +144,7 @@ function whyNone(records: PageRecords, focus: Focus): string {
   return focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`;
 }
 
-const NOT_READ = "Not read yet.";
+const NOT_READ = "Could not be read.";
 
 /** Shows a part; or says that there is nothing in it, or that it has not been read. */
 function sayOr<T>(all: Part<T>, none: string, show: (all: readonly T[]) => ComponentChild): ComponentChild {

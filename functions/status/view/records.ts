@@ -8,14 +8,12 @@ import { compareByNeed, type ShownGroup, viewGroup } from "../../../reconciler/g
 import { byName } from "../../../reconciler/model/order.ts";
 import type { NoTick } from "../../../reconciler/report/ticking.ts";
 
-/** A rollout group by its RolloutGroup. */
 export interface PageGroup {
   readonly namespace: string;
   readonly name: string;
   readonly status: Partial<RolloutGroupStatus>;
 }
 
-/** A pod and the images that its containers run. */
 export interface LivePod extends Pod {
   readonly images: readonly string[];
 }
@@ -32,7 +30,6 @@ export interface BudgetRecord {
   readonly reservations: Reservations;
 }
 
-/** An Event of ours. */
 export interface DecisionRecord {
   readonly namespace: string;
   /** `StatefulSet default/zone-a`. */
@@ -45,7 +42,6 @@ export interface DecisionRecord {
   readonly time: string;
 }
 
-/** The reconciler by its Lease. */
 export interface ReconcilerRecord {
   readonly holder?: string;
   /** When its last tick that read the cluster began, RFC 3339. */
@@ -56,39 +52,25 @@ export interface ReconcilerRecord {
   readonly noTick?: NoTick;
 }
 
-/** A part that has not been read yet: it may not be empty. */
+/** A part that could not be read: it may not be empty. */
 export const UNREAD = "unread";
 
 /** Undefined if the cluster has no definition of it. */
 export type Part<T> = readonly T[] | typeof UNREAD | undefined;
 
 export interface PageRecords {
-  /** Milliseconds since the epoch. */
   readonly readAt: number;
   readonly reconciler: ReconcilerRecord | typeof UNREAD;
-  /** In the order of the page. */
   readonly groups: Part<PageGroup>;
-  /** The namespaces whose groups have never been read. */
+  /** The namespaces whose groups could not be read. */
   readonly unread: readonly string[];
   /** The zones of the groups whose pods were read, by `keyOf`. */
   readonly zones: ReadonlyMap<string, readonly LiveZone[]>;
   readonly budgets: Part<BudgetRecord>;
-  /** The newest first. */
   readonly decisions: Part<DecisionRecord>;
   /** The read errors, in sentences. */
   readonly problems: readonly string[];
 }
-
-export const NOTHING: PageRecords = {
-  readAt: 0,
-  reconciler: UNREAD,
-  groups: UNREAD,
-  unread: [],
-  zones: new Map(),
-  budgets: UNREAD,
-  decisions: UNREAD,
-  problems: [],
-};
 
 /** The items of a part; empty if it was not read or does not exist. */
 export const listPart = <T>(part: Part<T>): readonly T[] => (part === UNREAD ? [] : (part ?? []));

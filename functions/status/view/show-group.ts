@@ -18,13 +18,11 @@ interface GroupSection {
   readonly group: PageGroup;
   /** Its zones and their pods; undefined if they were not read. */
   readonly live: readonly LiveZone[] | undefined;
-  /** Milliseconds since the epoch. */
   readonly now: number;
   /** The reconciler does not tick. */
   readonly isStopped: boolean;
 }
 
-/** The link to the page that shows a group alone. */
 export const addressOf = ({ namespace, name }: PageGroup): string =>
   `?namespace=${encodeURIComponent(namespace)}&group=${encodeURIComponent(name)}`;
 
@@ -48,7 +46,6 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
   );
 }
 
-/** How many pods are updated, as a bar, and when the rest will be. */
 function showDone(group: PageGroup, { now, isStopped }: Pick<GroupSection, "now" | "isStopped">): ComponentChild {
   const {
     pods: { all, updated: done },

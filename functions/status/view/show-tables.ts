@@ -134,7 +134,7 @@ export const isStopped = (reconciler: PageRecords["reconciler"]): boolean =>
 
 /** Age of the last tick, holder of the Lease, certificate. */
 export function showReconciler(reconciler: PageRecords["reconciler"], now: number): ComponentChild {
-  const facts = reconciler === UNREAD ? ([["Reconciler", "not read yet"]] as const) : factsOf(reconciler, now);
+  const facts = reconciler === UNREAD ? ([["Reconciler", "could not be read"]] as const) : factsOf(reconciler, now);
   return h("dl", {}, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 

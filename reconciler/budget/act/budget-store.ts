@@ -18,24 +18,29 @@ import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kuberne
 import { type ObjectMeta, pods, statefulSets, type Lease } from "../../../infra/kubernetes/resources.ts";
 import { readPod, type Pod } from "../../model/pod.ts";
 import { selectorText } from "../../model/label-selector.ts";
-import { readZone, type Zone, type ZoneWithPods } from "../../model/zone.ts";
+import { readZone, type ZoneWithPods } from "../../model/zone.ts";
 import { type StoredBudget, BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
-import { missingPods } from "../../model/readiness.ts";
+import { countMissing } from "../../model/readiness.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import { byName, byOrdinal } from "../../model/order.ts";
 import { changeLease, getLease, type LeaseRef, writeLease } from "../../../infra/kubernetes/lease-object.ts";
 import { isSame, readReservations, type Reservations } from "../reservation.ts";
 
-/** A budget with the object that it was read from. */
 export interface ListedBudget extends StoredBudget {
   readonly object: DisruptionBudget;
 }
 
-/** All budgets of the namespace ("" for all), valid or not; undefined if the cluster does not know the kind. */
-export async function listBudgets(namespace: string, source: Source, call?: Call): Promise<ListedBudget[] | undefined> {
+export interface BudgetSource extends Source {
+  /** Logs whether the definition of budgets is installed. */
+  readonly noteKind?: (isFound: boolean) => void;
+}
+
+/** All budgets of the namespace ("" for all), valid or not; none if the cluster does not know the kind. */
+export async function listBudgets(namespace: string, source: BudgetSource, call?: Call): Promise<ListedBudget[]> {
   const query = namespace === "" ? {} : { namespace };
   const list = await readAll({ resource: disruptionBudgets, query, read: readBudget }, source, call).catch(absent);
-  return list?.items;
+  source.noteKind?.(list !== undefined);
+  return list?.items ?? [];
 }
 
 /**
@@ -70,53 +75,35 @@ export interface UnderBudget {
   readonly pods: ReadonlyMap<string, Pod>;
 }
 
-/** Up to so many pods are read one by one rather than with a list. */
-const MAX_GETS = 5;
-
 /**
- * The StatefulSets and pods under a budget, with two concurrent lists. More is read if pods of a StatefulSet seem to
- * be missing: they may lack the budget's labels. Pods whose StatefulSet is gone, or not under the budget, count as a
- * zone, too (orphans.ts).
+ * The StatefulSets and pods under a budget, with two concurrent lists. Where pods of a StatefulSet seem to be missing,
+ * all that it selects are listed: they may lack the budget's labels. Pods whose StatefulSet is gone, or not under the
+ * budget, count as a zone, too (orphans.ts).
  */
 export async function gatherUnderBudget(
   { namespace, matchLabels }: Pick<Budget, "namespace" | "matchLabels">,
   source: Source,
   call?: Call,
 ): Promise<UnderBudget> {
-  const query = { namespace, labelSelector: selectorText({ matchLabels }) };
+  const listPods = async (labelSelector: string): Promise<readonly Pod[]> =>
+    (await readAll({ resource: pods, query: { namespace, labelSelector }, read: readPod }, source, call)).items;
+  const labelSelector = selectorText({ matchLabels });
   const [sets, selected] = await Promise.all([
-    readAll({ resource: statefulSets, query, read: readZone }, source, call),
-    readAll({ resource: pods, query, read: readPod }, source, call),
+    readAll({ resource: statefulSets, query: { namespace, labelSelector }, read: readZone }, source, call),
+    listPods(labelSelector),
   ]);
-  const byOwner = Map.groupBy(selected.items, ({ owner = "" }) => owner);
-  const orphans = await findOrphans(selected.items, sets.items, { ...source, call });
+  const orphans = await findOrphans(selected, sets.items, { ...source, call });
   const left = orphans.filter(({ orphaned }) => orphaned !== "outside");
   const outside = orphans.filter(({ orphaned }) => orphaned === "outside");
   const zones: ZoneWithPods[] = [];
   for (const zone of [...sets.items, ...outside]) {
-    const own = (byOwner.get(zone.uid) ?? []).toSorted(byOrdinal);
-    const missing = missingPods(zone, own, MAX_GETS + 1);
-    const complete = missing.length === 0 ? own : (await readMissing(zone, own, missing)).toSorted(byOrdinal);
-    zones.push({ ...zone, pods: complete });
+    const ownOf = (some: readonly Pod[]): readonly Pod[] => some.filter(({ owner }) => owner === zone.uid);
+    const own = ownOf(selected);
+    const complete = countMissing(zone, own) === 0 ? own : ownOf(await listPods(selectorText(zone.selector)));
+    zones.push({ ...zone, pods: complete.toSorted(byOrdinal) });
   }
   // Of two zones of one name, the StatefulSet comes first.
-  return { zones: [...zones, ...left].toSorted(byName), pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
-
-  async function readMissing(zone: Zone, own: readonly Pod[], missing: readonly string[]): Promise<Pod[]> {
-    if (missing.length > MAX_GETS) {
-      const all = await readAll(
-        { resource: pods, query: { namespace, labelSelector: selectorText(zone.selector) }, read: readPod },
-        source,
-        call,
-      );
-      return all.items.filter((pod) => pod.owner === zone.uid);
-    }
-    const found = await Promise.all(
-      missing.map((name) => source.cluster.get(pods, { namespace, name }, call).catch(absent)),
-    );
-    const more = found.filter((pod) => pod !== undefined).map(readPod);
-    return [...own, ...more.filter((pod) => pod.owner === zone.uid)];
-  }
+  return { zones: [...zones, ...left].toSorted(byName), pods: new Map(selected.map((pod) => [pod.name, pod])) };
 }
 
 interface ReservationStore {

@@ -10,7 +10,6 @@ interface BudgetTools {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
-  /** Names the process: in reservations and Events. */
   readonly identity: string;
 }
 

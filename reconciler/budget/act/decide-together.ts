@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../../../infra/clock.ts";
 import { startDeadline } from "../../../infra/deadline.ts";
-import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import type { ObjectRef } from "../../model/decision.ts";
 import { decideDownscale } from "../decide-downscale.ts";
 import { decideEviction } from "../decide-eviction.ts";
@@ -24,6 +24,7 @@ import {
 import { type DisruptionTarget, findBudget, type Budget } from "../zpdb.ts";
 import { type DisruptionResult, judged, undecided, type Verdict } from "../verdict.ts";
 import {
+  type BudgetSource,
   gatherUnderBudget,
   listBudgets,
   type ListedBudget,
@@ -55,14 +56,10 @@ interface RequestedDownscale {
   readonly forced: boolean;
 }
 
-/** What all requests of one process share. */
-export interface ReserverTools {
-  readonly cluster: Cluster;
+export interface ReserverTools extends BudgetSource {
   readonly clock: Clock;
   /** Signs the reservations. */
   readonly by: string;
-  /** Logs whether the definition of budgets is installed. */
-  readonly noteKind: (isFound: boolean) => void;
 }
 
 /**
@@ -130,7 +127,7 @@ async function takeTurn(
   const longest = Math.max(...requests.map((request) => remaining(request, clock)));
   using deadline = startDeadline(Math.min(longest, MAX_TURN_MS), undefined, clock);
   const call: Call = { deadlineMs: deadline.remainingMs(), signal: deadline.signal };
-  const budgets = await readBudgets(namespace, tools, call);
+  const budgets = await listBudgets(namespace, tools, call);
   const listed = budgets.find(({ ref }) => ref.uid === uid);
   if (!listed || "problem" in listed.content) return requests.map(() => "elsewhere");
   const budget = listed.content;
@@ -160,17 +157,6 @@ async function takeTurn(
   const deadlineMs = Math.min(deadline.remainingMs(), ...reserving.map((request) => remaining(request, clock)));
   await store.write(reservations, { deadlineMs, signal: deadline.signal });
   return results;
-}
-
-/** All budgets of the namespace; none if the API server does not know the kind. */
-export async function readBudgets(
-  namespace: string,
-  tools: ReserverTools,
-  call: Call,
-): Promise<readonly ListedBudget[]> {
-  const budgets = await listBudgets(namespace, tools, call);
-  tools.noteKind(budgets !== undefined);
-  return budgets ?? [];
 }
 
 /** Milliseconds until the request must be answered, never negative; 0 once its caller has gone. */

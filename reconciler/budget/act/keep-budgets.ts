@@ -4,7 +4,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
-import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
@@ -13,7 +13,6 @@ import type { Log } from "../../../infra/log.ts";
 import type { BudgetMetrics } from "../../../infra/metrics/metrics.ts";
 import { once } from "../../../infra/once.ts";
 import { visitEach } from "../../../infra/slots.ts";
-import { spreadHash } from "../../../infra/hash.ts";
 import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import { byName } from "../../model/order.ts";
 import { readPod } from "../../model/pod.ts";
@@ -24,7 +23,7 @@ import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import type { Guard } from "../guard.ts";
 import { describeProtection, type Protection } from "../protection.ts";
 import { livingReservations, readReservations } from "../reservation.ts";
-import { listBudgets, type ListedBudget } from "./budget-store.ts";
+import { type BudgetSource, listBudgets, type ListedBudget } from "./budget-store.ts";
 import { readHooks, seeGuard } from "./see-guard.ts";
 
 /** Keeps the budgets of these namespaces ("" for all), if 30 s have passed since it did so last. Never rejects. */
@@ -34,26 +33,19 @@ export type KeepBudgets = (
   context: Pick<Context, "fence" | "stop">,
 ) => Promise<void>;
 
-export interface KeeperTools {
-  readonly cluster: Cluster;
+interface KeeperTools extends BudgetSource {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
   readonly metrics: Pick<BudgetMetrics, "observed">;
   readonly emitEvents: Recorder["emitEvents"];
-  /** Logs whether the definition of budgets is installed. */
-  readonly noteKind: (isFound: boolean) => void;
 }
 
 const EVERY_MS = 30_000;
 const AT_A_TIME = 4;
-/** Milliseconds: the limit of a call; after this time no further budget is begun. */
 const CALL_MS = 5000;
-const BEGIN_FOR_MS = 5000;
 
-/** What the budgets of one round share. */
 interface Round extends KeeperTools, Pick<Context, "fence" | "stop"> {
   readonly call: Call;
-  /** The zones of all groups. */
   readonly zones: readonly Zone[];
   readonly guardOf: (namespace: string) => Promise<Guard>;
 }
@@ -74,49 +66,33 @@ export function createBudgetKeeper(tools: KeeperTools): KeepBudgets {
   return async (namespaces, groups, { fence, stop }) => {
     const startedAt = clock.monotonic();
     if (startedAt - keptAt < EVERY_MS) return;
-    keptAt = startedAt;
+    // One round at a time, however long it takes.
+    keptAt = Infinity;
     const call = { deadlineMs: CALL_MS, signal: stop };
     const registered = once(() => readHooks({ cluster, call }));
     const guardOf = once(async (namespace: string) => seeGuard(namespace, await registered(), { cluster, call }));
     const round = { ...tools, fence, stop, call, zones: [...groups.values()].flat(), guardOf };
-    const lists = await Promise.all(namespaces.map((namespace) => listOf(namespace, round)));
-    await visitEach(inTurn(lists.flat(), clock.now()), { atOnce: AT_A_TIME, signal: stop }, async (budget) => {
-      if (clock.monotonic() - startedAt >= BEGIN_FOR_MS) return;
+    const listOf = (namespace: string): Promise<readonly ListedBudget[]> =>
+      listBudgets(namespace, tools, call).catch((error: unknown) => {
+        if (!stop.aborted) tools.log.warn("the disruption budgets could not be read", { error });
+        return [];
+      });
+    const lists = await Promise.all(namespaces.map(listOf));
+    await visitEach(lists.flat(), { atOnce: AT_A_TIME, signal: stop }, async (budget) => {
       // Reading its pattern takes milliseconds: the event loop runs other work between two budgets.
       await setImmediate();
-      await keep(budget, isNews(budget), round).catch((error: unknown) => explain(error, budget, round));
+      const { namespace, name } = budget.ref;
+      // A definition may have no status to write to.
+      await keep(budget, isNews(budget), round).catch((error: unknown) =>
+        logUnwritten(tools.log, "the status of a disruption budget could not be written", {
+          namespace,
+          budget: name,
+          error,
+        }),
+      );
     });
+    keptAt = startedAt;
   };
-}
-
-/** None if they cannot be read. */
-async function listOf(
-  namespace: string,
-  { cluster, call, log, noteKind, stop }: Round,
-): Promise<readonly ListedBudget[]> {
-  try {
-    const budgets = await listBudgets(namespace, { cluster }, call);
-    noteKind(budgets !== undefined);
-    return budgets ?? [];
-  } catch (error) {
-    if (!stop.aborted) log.warn("the disruption budgets could not be read", { error });
-    return [];
-  }
-}
-
-/**
- * Orders the budgets anew every 30 s: if the time is too short for all, each gets its share of the rounds. The order
- * depends on the wall clock, as a process lives for one round or two.
- */
-function inTurn(budgets: readonly ListedBudget[], now: number): readonly ListedBudget[] {
-  const round = Math.floor(now / EVERY_MS);
-  const placed = budgets.map((budget) => ({ budget, place: spreadHash(`${round} ${budget.ref.uid}`) }));
-  return placed.toSorted((a, b) => a.place - b.place).map(({ budget }) => budget);
-}
-
-/** A definition may have no status to write to. */
-function explain(error: unknown, { ref: { namespace, name } }: ListedBudget, { log }: Round): void {
-  logUnwritten(log, "the status of a disruption budget could not be written", { namespace, budget: name, error });
 }
 
 /** `isNew`: nobody has seen its spec. */

@@ -14,7 +14,6 @@ import type { Pod } from "../../model/pod.ts";
 import type { Zone } from "../../model/zone.ts";
 import type { Reserver } from "./reserve.ts";
 
-/** A grant to delete a pod, or to scale a zone down. */
 export interface DisruptionGrant {
   readonly action: "grant";
   /** Releases it, unused; never rejects. */
@@ -27,7 +26,6 @@ export interface DisruptionGrant {
  */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
 
-/** A context in which pods are disrupted. */
 export interface DisruptionContext extends Context {
   readonly mayDisrupt: MayDisrupt;
 }
@@ -35,41 +33,31 @@ export interface DisruptionContext extends Context {
 /** Milliseconds that the reconciler waits while other processes write to the same budget; the next tick asks again. */
 const MAX_WAIT_MS = 5000;
 
+const boundOf = ({ deadlineMs = MAX_WAIT_MS, signal }: Call, clock: Clock) => ({
+  deadlineAt: clock.monotonic() + Math.min(MAX_WAIT_MS, deadlineMs),
+  ...(signal && { signal }),
+});
+
 /**
  * Resolves with a hold or a grant; a budget that cannot be obeyed holds with `BudgetUnusable`. Rejects if the API
  * server could not be read or written.
  */
 export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: BudgetMetrics): MayDisrupt {
   return async (pod, zone, call) => {
-    const reserving = reserver.reserve({
-      namespace: pod.namespace,
-      name: pod.name,
-      uid: pod.uid,
-      rollout: { maxUnavailable: zone.maxUnavailable },
-      dryRun: false,
-      deadlineAt: clock.monotonic() + Math.min(MAX_WAIT_MS, call.deadlineMs ?? MAX_WAIT_MS),
-      ...(call.signal && { signal: call.signal }),
-    });
-    const result = await metrics.deciding(reserving);
+    const { namespace, name, uid } = pod;
+    const rollout = { maxUnavailable: zone.maxUnavailable };
+    const request = { namespace, name, uid, rollout, dryRun: false, ...boundOf(call, clock) };
+    const result = await metrics.deciding(reserver.reserve(request));
     const { verdict } = result;
     const { code, metric } = VERDICTS[verdict.reason];
     metrics.decided({ reason: metric, status: code });
-    switch (result.outcome) {
-      case "allowed":
-        return grantOf(result.handles, reserver);
-      case "denied":
-        // The deletion will find the pod missing, too.
-        return verdict.reason === "PodNotFound" ? undefined : holdPod(verdict, pod, zone);
-      case "undecided":
-        if (!hasCode(result.cause, "Conflict")) throw result.cause;
-        return holdPod(verdict, pod, zone);
-      default:
-        return result satisfies never;
-    }
+    if (result.outcome === "allowed") return grantOf(result.handles, reserver);
+    if (result.outcome === "undecided" && !hasCode(result.cause, "Conflict")) throw result.cause;
+    // The deletion will find the pod missing, too.
+    return verdict.reason === "PodNotFound" ? undefined : holdPod(verdict, pod, zone);
   };
 }
 
-/** Undefined if there is nothing to release. */
 function grantOf(
   handles: readonly ReservationHandle[],
   reserver: Pick<Reserver, "release">,
@@ -96,25 +84,11 @@ export function createMayDownscale(
   clock: Clock,
 ): MayDownscale {
   return async (zone, { to, forced, call }) => {
-    const deadlineAt = clock.monotonic() + Math.min(MAX_WAIT_MS, call.deadlineMs ?? MAX_WAIT_MS);
-    const result = await reserver.reserveDownscale({
-      zone,
-      to,
-      forced,
-      deadlineAt,
-      ...(call.signal && { signal: call.signal }),
-    });
+    const result = await reserver.reserveDownscale({ zone, to, forced, ...boundOf(call, clock) });
     const { verdict } = result;
-    switch (result.outcome) {
-      case "allowed":
-        return grantOf(result.handles, reserver);
-      case "denied":
-        return holdDownscale(verdict, zone);
-      case "undecided":
-        // A hold, not an error: the group's rollout goes on (§1.3.2), and no replicas were written.
-        return holdDownscale({ ...verdict, message: `${verdict.message}: ${messageOf(result.cause)}` }, zone);
-      default:
-        return result satisfies never;
-    }
+    if (result.outcome === "allowed") return grantOf(result.handles, reserver);
+    if (result.outcome === "denied") return holdDownscale(verdict, zone);
+    // A hold, not an error: the group's rollout goes on (§1.3.2), and no replicas were written.
+    return holdDownscale({ ...verdict, message: `${verdict.message}: ${messageOf(result.cause)}` }, zone);
   };
 }

@@ -16,14 +16,8 @@ import { readPod } from "../../model/pod.ts";
 import { isSame, type ReservationHandle } from "../reservation.ts";
 import { findBudget, findBudgetsOfZone } from "../zpdb.ts";
 import { type DisruptionResult, judged, NOT_NOW, undecided, verdict, type Verdict } from "../verdict.ts";
-import {
-  createDecideTogether,
-  type DisruptionRequest,
-  readBudgets,
-  remaining,
-  type ReserverTools,
-} from "./decide-together.ts";
-import { openReservationStore } from "./budget-store.ts";
+import { createDecideTogether, type DisruptionRequest, remaining, type ReserverTools } from "./decide-together.ts";
+import { listBudgets, openReservationStore } from "./budget-store.ts";
 
 export interface Reserver {
   /** Never rejects. */
@@ -48,7 +42,6 @@ interface TimedDownscale extends TimeLimit {
 }
 
 interface ReserverOptions extends ReserverTools {
-  /** From 0 to 1. */
   readonly random: () => number;
 }
 
@@ -76,15 +69,13 @@ export function createReserver(tools: ReserverOptions): Reserver {
 
   /** The valid budget that selects the pod, or the result without one. Rejects with the error of the API server. */
   async function search(request: DisruptionRequest): Promise<ObjectRef | DisruptionResult> {
-    const budgets = await readBudgets(request.namespace, tools, callUntil(request));
+    const budgets = await listBudgets(request.namespace, tools, callUntil(request));
     if (request.rollout && budgets.length === 0)
       return judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
     const object = await cluster.get(pods, request, callUntil(request)).catch(absent);
     if (!object) return judged(verdict("PodNotFound", `pods "${request.name}" not found`));
     const found = findBudget(readPod(object), budgets, request);
-    if ("reason" in found) return judged(found);
-    const { namespace, name, uid } = found;
-    return { kind: "ZoneAwarePodDisruptionBudget", namespace, name, uid };
+    return "reason" in found ? judged(found) : found;
   }
 
   async function ask(request: DisruptionRequest): Promise<DisruptionResult> {
@@ -118,7 +109,7 @@ export function createReserver(tools: ReserverOptions): Reserver {
   }
 
   async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<readonly ObjectRef[] | Verdict> {
-    const budgets = await readBudgets(zone.namespace, tools, callUntil(time));
+    const budgets = await listBudgets(zone.namespace, tools, callUntil(time));
     const found = findBudgetsOfZone(zone, budgets, forced);
     return "reason" in found ? found : found.map(({ ref }) => ref);
   }

@@ -64,7 +64,6 @@ interface ConcludeOptions {
   readonly log: Log;
   readonly podHttp: PodHttp;
   readonly clusterDomain: string;
-  /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
 }
 
@@ -266,7 +265,6 @@ async function concludeOne(due: DueZone, context: HeldContext): Promise<boolean>
   return problem === undefined;
 }
 
-/** Writes the time of the downscale on its StatefulSet, unless the StatefulSet has a later one. */
 async function recordTime(
   { metadata = {} }: StatefulSet,
   at: string | undefined,

@@ -38,7 +38,6 @@ export interface DownscaleClaim {
   readonly owner?: LeaseChange["owner"];
   /** The holder: the UID of the request, or another unique name. */
   readonly uid: string;
-  /** Milliseconds until the Lease expires, if it is not released. */
   readonly durationMs: number;
   /** Refuses to take the Lease because of the downscales that it records. */
   readonly refuse?: (found: PendingDownscales) => DownscaleRefusal | undefined;
@@ -94,7 +93,6 @@ export function claimForReconciler({ namespace, name }: LeaseRef, statefulSet: s
   return { namespace, lease: name, statefulSet, uid, durationMs: RECONCILER_MS };
 }
 
-/** The pending downscales that a Lease records. */
 export function pendingOf(lease: Lease | undefined): PendingDownscales {
   return readPending(textOf(lease));
 }
@@ -152,7 +150,6 @@ export async function takeDownscaleLease(
   return await retryOnConflict(attempt, { clock, call, when: isSuperseded });
 }
 
-/** The StatefulSet that holds the Lease. */
 function holderOf(lease: Lease): string {
   return lease.metadata?.annotations?.[ANNOTATIONS.holder] || "another";
 }
@@ -164,7 +161,6 @@ interface Change {
   readonly now: number | "released";
 }
 
-/** The Lease to write, held by `claim` or released. */
 function build(found: Lease | undefined, claim: DownscaleClaim, { pending, now }: Change): Lease {
   const { [LABEL]: _, ...labels } = found?.metadata?.labels ?? {};
   const text = pending ? JSON.stringify(pending) : (textOf(found) ?? NOTHING);
@@ -190,7 +186,6 @@ export interface HeldLease {
    * and `LeaseLost` as the outer fence does.
    */
   readonly fence: Fence;
-  /** The pending downscales of the group. */
   readonly pending: PendingDownscales;
   /**
    * Leaves the Lease to expire: a write without an answer may still take effect, but no longer than the Lease lasts.

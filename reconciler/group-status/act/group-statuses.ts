@@ -19,7 +19,7 @@ import type { Outcome, TickResult } from "../../model/outcome.ts";
 import type { Seen } from "../../report/log-lines.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { type Difference, compareStatus, decideStatus } from "../decide-status.ts";
-import { factsOfOutcome, factsWithoutZones, type GroupFacts, type StatusInput } from "../facts.ts";
+import { factsOfOutcome, type StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../status.ts";
 import { recallSeen } from "../zones.ts";
 import {
@@ -133,7 +133,8 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     return true;
   }
 
-  function decide(known: KnownGroup, facts: GroupFacts, timing: Timing): void {
+  function decide(known: KnownGroup, outcome: Outcome, timing: Timing): void {
+    const facts = factsOfOutcome(outcome);
     known.zones = facts.zones;
     const status = decideStatus({ ...inputOf(known), ...timing, facts, now: clock.now() });
     const difference = compareStatus(known.stored?.status ?? {}, status);
@@ -146,7 +147,7 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
 
   function clear(known: KnownGroup): void {
     if (known.stored?.isOurs) start(known, () => removeGroup(known, options).then(() => forget(known)));
-    else if (known.stored) decide(known, factsWithoutZones(known.name), { tookMs: 0, passes: 0 });
+    else if (known.stored) decide(known, goneGroup(known), { tookMs: 0, passes: 0 });
   }
 
   /** Goes on until the status that was decided last is stored. */
@@ -194,7 +195,7 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     },
     report(outcome, timing) {
       const known = find(outcome.namespace, outcome.group);
-      if (known) decide(known, factsOfOutcome(outcome), timing);
+      if (known) decide(known, outcome, timing);
     },
     recall({ namespace, group, zones }) {
       const stored = find(namespace, group)?.stored;
@@ -212,6 +213,15 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     },
   };
 }
+
+const goneGroup = ({ namespace, name: group }: KnownGroup): Outcome => ({
+  namespace,
+  group,
+  zones: [],
+  scalingHolds: [],
+  notes: [],
+  state: "settled",
+});
 
 interface ListedGroup extends Pick<KnownGroup, "namespace" | "name"> {
   readonly stored: StoredGroup;

@@ -65,7 +65,7 @@ const ALL_NAMESPACES = [""];
 /** Reads for one pass. */
 export function createPodReader(source: PodReaderSource): ReadPods {
   const { now, call } = source;
-  const budgetsOf = once(async (namespace: string) => (await listBudgets(namespace, source, call)) ?? []);
+  const budgetsOf = once((namespace: string) => listBudgets(namespace, source, call));
   const zones = once(async () => [...(await gatherZones(ALL_NAMESPACES, source, call)).groups.values()].flat());
   const coreBudgets = once(
     async () =>

@@ -65,7 +65,7 @@ async function gatherBudgets(
   zones: readonly ZoneWithPods[],
   reader: WorldReader,
 ): Promise<WorldBudget[]> {
-  const budgets = (await listBudgets(namespace, reader)) ?? [];
+  const budgets = await listBudgets(namespace, reader);
   return await Promise.all(budgets.map((budget) => readBudget(budget, zones, reader)));
 }
 

@@ -5,7 +5,8 @@ import { define } from "../../demo/definitions.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { createBudgetKeeper, type KeeperTools } from "../../../reconciler/budget/act/keep-budgets.ts";
+import { createBudgetKeeper } from "../../../reconciler/budget/act/keep-budgets.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { gatherZones } from "../../../reconciler/snapshot/gather.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions, issue } from "../guard-stage.ts";
@@ -14,7 +15,7 @@ import { openTerminal } from "../stage.ts";
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Keeps the budgets as a reconciler does after a tick. */
-function keeperOf({ cluster, clock }: Pick<KeeperTools, "cluster" | "clock">): () => Promise<void> {
+function keeperOf({ cluster, clock }: Pick<Context, "cluster" | "clock">): () => Promise<void> {
   const metrics = createMetrics().budgets;
   const keep = createBudgetKeeper({ cluster, clock, log: QUIET, metrics, emitEvents: () => {}, noteKind: () => {} });
   return async () => {

@@ -5,7 +5,7 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
-import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/server.ts";
 import { certify } from "../../certify.ts";
 import { dig } from "../../emulator/objects.ts";
 import { listen } from "../../loopback.ts";

@@ -1,7 +1,7 @@
 /** A stand-in for the original's process, whose binary is not available to tests. */
 import { createServer, type Server } from "node:https";
 import { json } from "node:stream/consumers";
-import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/server.ts";
 import { listen } from "../../loopback.ts";
 import { PATHS } from "./original.ts";
 

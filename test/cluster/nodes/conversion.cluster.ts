@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:https";
 import { after, before, describe, it } from "node:test";
-import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/server.ts";
 import { serveConversion } from "../../../functions/nodes/crd-convert.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { systemClock } from "../../../infra/clock.ts";

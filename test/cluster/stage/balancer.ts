@@ -3,7 +3,7 @@
  * and when.
  */
 import https from "node:https";
-import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/server.ts";
 import { listen } from "../../loopback.ts";
 
 export interface Review {

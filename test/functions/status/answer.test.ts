@@ -70,13 +70,13 @@ for (const [what, asked, status, text] of ROWS)
     assert.equal(answered.headers["cache-control"], "no-store");
   });
 
-test("a group that has not been read is not answered as one that does not exist", async (t) => {
+test("a group that could not be read is not answered as one that does not exist", async (t) => {
   for (const traits of [{ groups: UNREAD }, { groups: [group("other")], unread: ["default"] }] as const) {
     const { ask } = await serve(t, async () => records(traits));
     const { status, text } = await ask({ path: "/?namespace=default&group=store" });
     assert.equal(status, 200);
     assert.match(text, /<title>Rollout groups could not be read – Zonewise<\/title>/);
-    assert.match(text, /Not read yet\./);
+    assert.match(text, /Could not be read\./);
   }
 });
 

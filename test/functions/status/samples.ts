@@ -1,11 +1,5 @@
 /** Builders of what the status page shows. */
-import {
-  type LivePod,
-  type LiveZone,
-  type PageGroup,
-  NOTHING,
-  type PageRecords,
-} from "../../../functions/status/view/records.ts";
+import type { LivePod, LiveZone, PageGroup, PageRecords } from "../../../functions/status/view/records.ts";
 import type { StoredHold, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import * as builders from "../../reconciler/builders.ts";
@@ -77,10 +71,12 @@ export const pod = (
 });
 
 export const records = (traits: Partial<PageRecords> = {}): PageRecords => ({
-  ...NOTHING,
   readAt: NOW,
   reconciler: {},
   groups: [],
+  unread: [],
+  zones: new Map(),
+  problems: [],
   budgets: [],
   decisions: [],
   ...traits,

@@ -200,16 +200,6 @@ describe("without totals", () => {
     assert.equal(shown.get(`zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`), 1);
   });
 
-  it("where the functions may not list PhasedRollouts, the groups are shown", async () => {
-    const stage = await setStatusStage();
-    deploy(stage, "x:1");
-    await stage.time.advance(2000);
-    await reconcile(stage, 6, "run-1");
-    stage.emulator.faults.inject({ resource: "phasedrollouts.sts.plus", verb: "list", effect: { kind: "forbidden" } });
-    const seen = await startReplica(stage, "one")();
-    assert.ok((seen.get(`rollout_operator_group_reconciles_total${GROUP}`) ?? 0) > 0);
-    await stage.close();
-  });
   it("on a cluster that knows no RolloutGroup, the ticks are shown and the scrape works", async () => {
     const stage = await setStatusStage({ withDefinition: false });
     deploy(stage, "x:1");

@@ -48,7 +48,7 @@ afterEach(async () => {
 describe("of 60 budgets with patterns", () => {
   it("a list compiles none", async () => {
     const listed = await listBudgets("default", { cluster: stage.connect().cluster });
-    assert.equal(listed?.length, BUDGETS);
+    assert.equal(listed.length, BUDGETS);
     assert.deepEqual(compiled, []);
   });
 

@@ -120,7 +120,7 @@ describe("the status page shows", () => {
     assert.match(text, /All groups .*default\/a Ready .*zone-x/);
     assert.doesNotMatch(text, /default\/store/);
   });
-  it("no count of groups, and no group missing, before they have been read", () => {
+  it("no count of groups, and no group missing, if they could not be read", () => {
     const text = textOf({ groups: UNREAD }, "default/b");
     assert.match(text, /^ Zonewise Rollout groups could not be read /);
     assert.doesNotMatch(text, /no rollout group|No rollout groups/);
