@@ -124,7 +124,7 @@ interface TypedWords {
   readonly valueOf: Flag | undefined;
 }
 
-/** `flags` are those of every command. */
+/** `flags` belong to every command. */
 export function readTyped(words: readonly string[], flags: readonly Flag[]): TypedWords {
   const find = (name: string): Flag | undefined => flags.find(({ flag }) => takesValue(flag, name));
   // Bash makes `=` a word of its own.

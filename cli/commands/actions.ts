@@ -20,11 +20,11 @@ import type { Command, Flag, Input, Session } from "../session.ts";
 export interface Change {
   readonly zone: Zone;
   readonly body: object | undefined;
-  /** What becomes of the zone: the sentence goes on after its name. */
+  /** What happens to the zone: the sentence continues after its name. */
   readonly what: string;
   /** The whole sentence, where it does not begin with the name. */
   readonly sentence?: string;
-  /** What is said of a zone without a change; `was … already` unless given. */
+  /** The message for a zone without a change; `was … already` by default. */
   readonly unchanged?: string;
 }
 

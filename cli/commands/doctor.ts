@@ -16,7 +16,7 @@ export const doctor: Command = {
   name: "doctor",
   arguments: "",
   group: "Check",
-  summary: "Find what was accepted but does not work as it is meant to",
+  summary: "Find settings that do not work as intended",
   examples: [
     ["doctor", "check the namespace"],
     ["doctor -A", "check all namespaces"],

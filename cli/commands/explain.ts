@@ -69,7 +69,7 @@ export const explain: Command = {
   name: "explain",
   arguments: "<object>",
   group: "Look",
-  summary: "Why a group, StatefulSet, pod or node waits, and what helps",
+  summary: "Why a group, StatefulSet, pod or node waits, and the fix",
   examples: [
     ["explain GROUP", "why does it wait?"],
     ["explain pod/POD", "may it be evicted, replaced, deleted by hand?"],

@@ -12,7 +12,7 @@ export const undo: Command = {
   name: "undo",
   arguments: "<group>",
   group: "Steer",
-  summary: "Take the zones under way back to their previous template",
+  summary: "Return zones under way to their previous template",
   examples: [
     ["undo GROUP", "take back the template of a rollout under way"],
     ["undo GROUP --zone ZONE --to-revision 3", "take one zone to a revision, also a finished zone"],

@@ -8,7 +8,7 @@ import { dedupKeyOf, type Hold, type HoldPhase, phaseOfHold } from "../../reconc
 import type { RuleContext } from "../../reconciler/remedies/cures.ts";
 import { isKnown, remedyFor, RULES } from "../../reconciler/remedies/rules.ts";
 
-/** The question about a pod that is not ready: may its group go on? */
+/** The question about a pod that is not ready: does it block its group? */
 export const GO_ON = "blocks its group";
 
 export interface Blocker {
@@ -180,7 +180,7 @@ export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod
   return [denied, ...(eviction.allowed ? [] : [eviction]), ...rest];
 }
 
-/** The earliest of these times; undefined if none is one. */
+/** The earliest of the texts that are times; undefined if there is none. */
 export function earliestOf(times: readonly (string | undefined)[]): string | undefined {
   const known = times.flatMap((time) => parseTimestamp(time ?? "") ?? []);
   return known.length > 0 ? formatTimestamp(known.reduce((a, b) => Math.min(a, b))) : undefined;

@@ -241,7 +241,7 @@ interface Subject {
 
 function explainTurn(pod: Pod, zone: ZoneWithPods, { state, world }: Subject): Explanation[] {
   if (pod.revision === zone.status.updateRevision)
-    return [allow(ROLL, `${pod.name} is at the update revision already: ${pod.revision}`, NOTHING_TO_DO)];
+    return [allow(ROLL, `${pod.name} is already updated: ${pod.revision}`, NOTHING_TO_DO)];
   const { step, denied } = nextStep(world);
   const context = { scene: world, recorded: holdsOf(state), now: world.now };
   const denial = denied.find(({ objects }) => objects.some(({ kind, name }) => kind === "Pod" && name === pod.name));

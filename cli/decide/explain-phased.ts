@@ -29,7 +29,7 @@ export function isSeen({ rollout: { status, generation }, target }: Phased): boo
   return !target || (status.targetUID === target.uid && status.targetObservedGeneration === target.generation);
 }
 
-/** Answers whether the StatefulSet may go on, with the recorded phase, partition, reason and next check. */
+/** Answers whether the rollout of the StatefulSet may continue, with the recorded phase, partition, reason and next check. */
 export function explainPhased(phased: Phased): Explanation {
   const { rollout } = phased;
   const { phase } = rollout.status;
@@ -46,7 +46,7 @@ export function explainPhased(phased: Phased): Explanation {
 export function explainPhasedPod(pod: PhasedPod, phased: Phased): Explanation {
   const { target } = phased;
   if (!target || pod.revision === target.status.updateRevision)
-    return allow(ROLL, `${pod.name} is at the update revision already`, "Nothing to do");
+    return allow(ROLL, `${pod.name} is already updated`, "Nothing to do");
   const index = ordinalOf(pod) - target.firstOrdinal;
   const partition = firstReleased(target);
   if (index >= partition)
@@ -102,7 +102,7 @@ function describeChecks({ check }: PhasedRollout, step: RollingPodStatus): strin
 
 const CHECKING: ReadonlySet<string> = new Set(["WaitForInitialDelay", "WaitForChecks", "PrometheusError"]);
 
-/** When the next check is due; undefined if none is. */
+/** When the next check is due, if one is. */
 export function nextCheckOf(phased: Phased): string | undefined {
   const step = phased.rollout.status.rollingPodStatus;
   if (!step || !CHECKING.has(step.status)) return undefined;

@@ -40,7 +40,7 @@ function foldSteps(steps: readonly PlannedAction[]): Run[] {
   return runs;
 }
 
-/** The waits of a run are those of its second step: the first step has waited for something else. */
+/** The second step shows what a run waits for: the first step has waited for something else. */
 function isAlike(run: Run, { action, zone, pods = [], waitMs, waits }: PlannedAction): boolean {
   const [first, second] = run;
   if (action !== "ReplacePods" || first.action !== action || first.zone !== zone) return false;

@@ -1,7 +1,7 @@
 /** The style of text on a terminal. */
 import { styleText } from "node:util";
 
-/** `moving`: it goes on by itself. `waiting`: somebody has asked for the wait, or time ends it. `bad`: somebody is needed. */
+/** `moving`: no action needed. `waiting`: a user asked for the wait, or time ends it. `bad`: somebody must act. */
 export type Tone = "good" | "bad" | "moving" | "waiting" | "warning" | "plain";
 type Style = (tone: Tone, text: string) => string;
 

@@ -8,7 +8,7 @@ export type Cell = string | { readonly text: string; readonly tone: Tone };
 export interface Column {
   readonly heading: string;
   /**
-   * If a terminal has no room for all columns, those of the lowest ranks are shown; columns without a rank always are.
+   * If a terminal is too narrow, the columns with the lowest ranks are shown; columns without a rank always are.
    */
   readonly rank?: number;
   /** It is left out if all its cells are empty. */

@@ -176,7 +176,7 @@ async function judge(
 
 /**
  * Releases the Lease once it is known what it is to record. Undoing preparations and a slow release may take longer than
- * the answer has time: then they go on after it, and other requests cannot take the Lease until they are done.
+ * the answer has time: then they continue after it, and other requests cannot take the Lease until they are done.
  */
 async function releaseInTime(
   { lease, pending, deadlineAt }: Pick<TakenLease, "lease"> & Pick<Judged, "pending"> & { readonly deadlineAt: number },

@@ -146,7 +146,7 @@ export function requestPath(url: string): string {
 }
 
 /**
- * Work that goes on after an answer, such as the cancellation of a preparation: the process ends only when it is done.
+ * Work that continues after an answer, such as the cancellation of a preparation: the process ends only when it is done.
  */
 export interface BackgroundTasks {
   readonly track: <T>(task: Promise<T>) => Promise<T>;

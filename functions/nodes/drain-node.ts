@@ -96,7 +96,7 @@ async function record(request: NodeRequest, shadow: CustomObject, drain: DrainSt
     await patchStatus(request, shadow, { drain });
     return true;
   } catch (error) {
-    request.log.info("the progress of a drain was not recorded; the next round goes on", {
+    request.log.info("the progress of a drain was not recorded; the next round continues", {
       shadow: shadow.metadata.name,
       error,
     });

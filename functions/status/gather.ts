@@ -224,7 +224,7 @@ const readDecision = (event: Event): DecisionRecord => ({
   time: lastSeen(event),
 });
 
-/** The newest of all namespaces; those of one namespace stay in their order. */
+/** The newest of all namespaces; a namespace's own stay in their order. */
 const chooseNewest = (decisions: readonly DecisionRecord[]): readonly DecisionRecord[] =>
   decisions.toSorted((a, b) => (a.time === b.time ? 0 : a.time < b.time ? 1 : -1)).slice(0, MAX_DECISIONS);
 

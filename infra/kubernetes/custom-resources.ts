@@ -1,4 +1,4 @@
-/** The kinds that come with a CustomResourceDefinition: ours, and those of the systems that Zonewise replaces. */
+/** The kinds that come with a CustomResourceDefinition: ours, and kinds of the systems that Zonewise replaces. */
 import { type ObjectMeta, type Resource, resourceOf } from "./resources.ts";
 
 /** Users write its `spec`, and others may write its `status`: both may be invalid, and are read where they are used. */

@@ -260,7 +260,7 @@ function readText({ reader, bytes, texts }: Source): string {
   return made;
 }
 
-/** True if the bytes from `start` on are those of the text, all of them ASCII. */
+/** True if the bytes from `start` on spell the text, all of them ASCII. */
 function isAscii(text: string, bytes: Buffer, start: number): boolean {
   for (let at = 0; at < text.length; at++) {
     const byte = bytes[start + at] ?? 0;

@@ -208,7 +208,7 @@ export function decideEviction(snapshot: EvictionSnapshot): Verdict {
 interface Unavailability {
   readonly notReady: number;
   /**
-   * Ready pods that a downscale removes: beyond `spec.replicas`, or beyond those of a downscale that may not be stored
+   * Ready pods that a downscale removes: beyond `spec.replicas`, or beyond the replicas of a downscale that may not be stored
    * yet.
    */
   readonly leaving: number;

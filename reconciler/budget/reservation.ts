@@ -42,7 +42,7 @@ export interface ReservationHandle extends Reservation {
 
 /**
  * A key that is free, such as `ingester-zone-a/1`; no pod has such a name. Each downscale has its own, so that whoever
- * takes one back leaves those of other requests for the same downscale. Nobody reads a key.
+ * takes one back leaves other requests' entries for the same downscale. Nobody reads a key.
  */
 export function downscaleKey(statefulSet: string, reservations: Reservations): string {
   for (let number = 1; ; number++) {

@@ -115,7 +115,7 @@ export function selectorOf(object: unknown): Labels | undefined {
 }
 
 /**
- * How many pods of a StatefulSet with these replicas may be unavailable (§5.3); `spec` is undefined where none is set.
+ * How many pods of a StatefulSet with these replicas may be unavailable (§5.3); `spec` is undefined where nothing is set.
  */
 export function allowedUnavailable(
   { allowance }: Pick<Budget, "allowance">,

@@ -35,7 +35,7 @@ export interface CheckSpec {
   readonly periodSeconds: number;
   /** Successes in a row; at least 1. */
   readonly successThreshold: number;
-  /** Failures in a row; without it a check never fails for good. */
+  /** Failures in a row; without it a check never fails finally. */
   readonly failureThreshold?: number | undefined;
 }
 

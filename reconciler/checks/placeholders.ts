@@ -16,7 +16,7 @@ type PlaceholderValue =
   | { readonly kind: "pods"; readonly sets: readonly PodsOf[] }
   | { readonly kind: "duration"; readonly seconds: number };
 
-/** Pods of a StatefulSet: all that it may have, or those of these ordinals. */
+/** Pods of a StatefulSet: all that it may have, or the pods with these ordinals. */
 interface PodsOf {
   readonly set: string;
   readonly ordinals?: readonly number[];
@@ -93,7 +93,7 @@ interface Part {
   readonly place: "regex" | "string" | "comment" | "code";
 }
 
-/** A string with the operator before it, or a comment. A string that does not end goes on to the end of the text. */
+/** A string with the operator before it, or a comment. A string without an end extends to the end of the text. */
 const STRING_OR_COMMENT = /(?<operator>[=!]~\s*)?(?:"(?:\\[^]|[^"\\])*"?|'(?:\\[^]|[^'\\])*'?|`[^`]*`?)|#[^\r\n]*/g;
 
 function* partsOf(written: string): Generator<Part> {

@@ -112,7 +112,7 @@ function addStage(record: GateRecord, { point, zone }: Place, { now }: RolloutVi
 }
 
 /**
- * The stage to ask: that of the wanted step, otherwise the last one; its checks go on while another zone is in the
+ * The stage to ask: that of the wanted step, otherwise the last one; its checks continue while another zone is in the
  * way.
  */
 function findOpen(record: GateRecord, { wanted, zones }: RolloutView): Stage | undefined {

@@ -44,7 +44,7 @@ function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
     : { ...describeHold(gate, { zone, who: zone.name, record }, stage), ...isBrief };
 }
 
-/** The bypasses of these zones as the next tick will know them, each once; those of gates that observe, too. */
+/** The bypasses of these zones as the next tick will know them, each once; of gates that observe, too. */
 export function bypassesOf(gates: readonly Gate[], { zones, now }: Pick<GroupView, "zones" | "now">): Bypass[] {
   const stored = gates.map(({ record }) => noteBypasses(record?.bypasses ?? [], zones, now));
   return zones.flatMap((zone) => {

@@ -61,7 +61,7 @@ export function isBypassed(
 }
 
 /**
- * The gate has let the zone begin, and a pod of it was replaced since: it goes on to its end. So does a zone whose pods
+ * The gate has let the zone begin, and a pod of it was replaced since: it runs to its end. So does a zone whose pods
  * are all updated: after it was scaled to 0, counts no longer tell that its pods were replaced.
  */
 function isUnderWay({ zones: records }: GateRecord, zones: readonly Zone[], name: string): boolean {

@@ -13,7 +13,7 @@ interface Asked {
 
 /**
  * The candidate pods are those that the rollout has updated so far: all pods of the zones that it has begun and that
- * have its templates, except the zone that waits. The other pods are those of all other zones.
+ * have its templates, except the zone that waits. The other pods belong to all other zones.
  */
 export function gatePlaceholders(gate: Gate, { stage, record, view: { zones, now } }: Asked): PlaceholderValues {
   const begun = new Set(record.zones.flatMap(({ name, began }) => (began === undefined ? [] : [name])));

@@ -24,7 +24,7 @@ const STAGE = z
     point: z.enum(POINTS),
     /** "" after the last zone. */
     zone: z.string(),
-    /** When the rollout first wanted to go on: the zone before was done. Initial delays begin then. */
+    /** When the rollout first wanted to continue: the zone before was done. Initial delays begin then. */
     since: TIME,
     /** `Bypassed`: the zone begins without its checks, as a person wants it. */
     state: z.enum(["Waiting", "Passed", "Failed", "Bypassed"]),
@@ -70,7 +70,7 @@ export interface GateRecord {
   /** Names the rollout: a hash of the update revisions of all zones. */
   readonly identity: string;
   readonly startedAt: number;
-  /** Undefined while the rollout goes on. */
+  /** Undefined while the rollout continues. */
   readonly settledAt?: number | undefined;
   /** The annotation's value that has been obeyed. */
   readonly retried?: string | undefined;
@@ -130,7 +130,7 @@ export function formatRecord({ identity, startedAt, settledAt, retried, zones, s
   };
 }
 
-/** The parts of a record that let the rollout go on, without the results of checks. */
+/** The parts of a record that let the rollout continue, without the results of checks. */
 export function outlineOf(record: GateRecord | undefined): string {
   const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
   return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages, record?.bypasses ?? []]);

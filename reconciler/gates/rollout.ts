@@ -79,7 +79,7 @@ function inPast(record: GateRecord, now: number): GateRecord {
 
 /**
  * Results of checks that were edited since then no longer count, and a point that the gate has no more is not asked. A
- * zone that has begun goes on.
+ * zone that has begun continues.
  */
 export function forgetOldSpec({ generation, observedGeneration, when }: Gate, record: GateRecord): GateRecord {
   if (generation === observedGeneration) return record;
@@ -103,7 +103,7 @@ function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
 }
 
 /**
- * The record once the rollout goes on with the zone `next`. Without it, no zone is known to be next. The gate is asked
+ * The record once the rollout continues with the zone `next`. Without it, no zone is known to be next. The gate is asked
  * again for each other zone that is not updated:
  *
  *   it waits, or has passed, and has not begun     its stage goes, unless its checks have failed

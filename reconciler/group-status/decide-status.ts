@@ -185,7 +185,7 @@ export function describeHolds(input: StatusInput, progress: GroupProgress | unde
   return [...error, ...holds].slice(0, MAX_HOLDS);
 }
 
-/** An error is no hold, but the group does not go on either. */
+/** An error is no hold, but the group does not continue either. */
 function describeError(
   input: StatusInput,
   progress: GroupProgress | undefined,

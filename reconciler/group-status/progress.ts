@@ -60,7 +60,7 @@ function measurePods(
 }
 
 /**
- * The end of a rollout that goes on: the pods of the last step become ready, then those that are left are replaced.
+ * The end of a rollout that continues: the pods of the last step become ready, then those that are left are replaced.
  * Pods that take longer than others move it. A group that waits has none, as nobody knows for how long, and neither has
  * one whose pod is broken or takes longer than is ordinary.
  */

@@ -4,7 +4,7 @@ import { findClosedWindow } from "../model/rollout-window.ts";
 import type { GroupProgress, RemainingStep, RolloutGroupStatus, StoredHold, ZoneRow } from "./status.ts";
 import { windowOf } from "./zones.ts";
 
-/** `blocked`: somebody is needed. `waiting`: somebody has asked for the wait, or time ends it. `moving`: it goes on. */
+/** `blocked`: somebody must act. `waiting`: a user asked for the wait, or time ends it. `moving`: no action needed. */
 export type Standing = "blocked" | "waiting" | "moving" | "done";
 
 /** In the order in which they are shown. */

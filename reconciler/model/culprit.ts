@@ -39,7 +39,7 @@ export function worstOf(culprits: readonly Culprit[]): Pick<Hold, "culprit"> {
 
 /**
  * The hold of a budget that keeps `pod` of `zone`, with what it counts first: the unavailable pods of other zones,
- * otherwise those of its own.
+ * otherwise its own.
  */
 export function blameUnavailable(
   held: Hold,

@@ -20,11 +20,11 @@ export interface ObjectRef {
 
 /** What a hold means for the people who wait, and the phase of the group that it holds. */
 export type HoldPhase =
-  /** Its pods or controllers are at work: it goes on once they have done their part. */
+  /** Its pods or controllers are at work: it continues when they are done. */
   | "RollingOut"
   /** A plan or a check decides when it ends. It ends by itself. */
   | "Waiting"
-  /** It goes on only after somebody has done something. */
+  /** It continues only after somebody acts. */
   | "Blocked"
   /** A user has paused it. */
   | "Paused";
@@ -38,7 +38,7 @@ export interface ReasonFacts {
   readonly fails?: true;
   /** A user asked for this wait: its Event is no warning, and it may last for any time. */
   readonly requested?: true;
-  /** It keeps a zone from being scaled. The rollout goes on. */
+  /** It keeps a zone from being scaled. The rollout continues. */
   readonly scaling?: true;
   /** Milliseconds that this counts as ordinary progress; a hold that lasts longer gets an Event. */
   readonly patienceMs: number;

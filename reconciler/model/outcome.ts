@@ -95,7 +95,7 @@ export interface TickResult extends ZoneList {
   readonly outcomes: readonly Outcome[];
   /** Groups that were not reached before the tick ended. */
   readonly skipped: number;
-  /** Steps that go on beside the next ticks. */
+  /** Steps that continue in the background. */
   readonly underWay: number;
   /** True if an action was taken, or a gate has opened: the next tick follows at once. */
   readonly acted: boolean;

@@ -149,7 +149,7 @@ function readSeconds(duration: string): number | undefined {
 function checkDuration(window: Window, duration: string): Window | Problem {
   const { cron, kind, durationSeconds } = window;
   if (kind === "one-shot" && durationSeconds === undefined)
-    return refuse(WINDOW, cron, `it says when the window opens, and ${DURATION} is missing, which says for how long`);
+    return refuse(WINDOW, cron, `it needs ${DURATION}: how long the window stays open`);
   if (kind === "windowed" && durationSeconds !== undefined)
     return refuse(
       DURATION,

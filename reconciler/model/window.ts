@@ -92,7 +92,7 @@ function narrow({ cron, timeZone: timezone }: WindowSpec, pattern: CronPattern, 
   return new Cron([...start, ...rest, years.join(",")].join(" "), { ...RULES, timezone });
 }
 
-/** True if the windowed expression matches at `now` (milliseconds), and goes on matching for `lastStartSeconds`. */
+/** True if the windowed expression matches at `now` (milliseconds), and still matches for `lastStartSeconds`. */
 export function isWithin({ schedule, lastStartSeconds }: Window, now: number): boolean {
   const times = lastStartSeconds > 0 ? [now, now + lastStartSeconds * 1000] : [now];
   return times.every((time) => schedule.match(new Date(time)));

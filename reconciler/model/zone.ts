@@ -61,7 +61,7 @@ export interface Zone {
   readonly scaling: Scaling;
   /** Labels of the pods that it makes. */
   readonly podLabels: Labels;
-  /** Images of the containers of its template, each once: those of its update revision, once it is observed. */
+  /** Images of the containers of its template, each once: the update revision's, once it is observed. */
   readonly images: readonly string[];
   readonly labels: Labels;
   /** Set if its labels and what else it names its pods by are too long to be kept: they are left out, and its group is refused. */
@@ -148,7 +148,7 @@ export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
   };
 }
 
-/** It matches no pod: those of a zone whose selector was left out, or is invalid, count as missing. */
+/** It matches no pod: pods of a zone whose selector is missing or invalid count as missing. */
 const NO_POD: LabelSelector = {
   matchExpressions: ["Exists", "DoesNotExist"].map((operator) => ({ key: LABELS.rolloutGroup, operator })),
 };
@@ -259,7 +259,7 @@ function readStatus(status: Partial<Status>, minReadySeconds: number | undefined
   };
 }
 
-/** The zone with those of `pods` that it controls: two StatefulSets with the same labels do not mix. */
+/** The zone with the `pods` that it controls: two StatefulSets with the same labels do not mix. */
 export function withPods(zone: Zone, pods: readonly Pod[]): ZoneWithPods {
   return { ...zone, pods: pods.filter((pod) => pod.owner === zone.uid).toSorted(byOrdinal) };
 }

@@ -53,7 +53,7 @@ export interface DrainFacts {
 /** At most as many pods or nodes are named. */
 const MAX_NAMED = 3;
 
-/** Why the drain would be blocked now: the first pods that would stay, and what keeps them. Undefined if none is. */
+/** Why the drain would be blocked now: the first pods that would stay, and what keeps them. Undefined if none would. */
 export function whyNotDrainable(facts: DrainFacts): string | undefined {
   const blocked = facts.pods.flatMap((pod) => {
     const why = pod.evictable ? (blockedByZones(pod, facts) ?? blockedByCore(pod, facts)) : undefined;

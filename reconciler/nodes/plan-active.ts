@@ -18,7 +18,7 @@ export interface ActiveStep {
 }
 
 /**
- * The next step of every active node, in the order of their starts. Those that go on to their reboot count for the ones
+ * The next step of every active node, in the order of their starts. Nodes that proceed to their reboot count for the ones
  * after them.
  */
 export function planActive(snapshot: PolicySnapshot): ActiveStep[] {

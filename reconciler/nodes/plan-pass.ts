@@ -76,7 +76,7 @@ const withStatus = (snapshot: PolicySnapshot, status: PolicyStatus): PolicySnaps
 
 /**
  * The steps of the active nodes, and their records. A freeze applies from the pass in which it begins: no other node
- * goes on to its reboot.
+ * proceeds to its reboot.
  */
 function planSteps(snapshot: PolicySnapshot): {
   readonly steps: readonly ActiveStep[];

@@ -162,7 +162,7 @@ function countSlots(snapshot: PolicySnapshot): Slots {
   const counted = [...returning, ...out].map(({ name }) => `${name} counts until it is back in service`);
   return {
     free,
-    why: { reason: "LimitReached", message: ["as many nodes are active as may be", ...counted].join("; ") },
+    why: { reason: "LimitReached", message: ["the limit of active nodes is reached", ...counted].join("; ") },
   };
 }
 

@@ -50,7 +50,7 @@ export const policySpec = z.object({
   features: section({ protectFromScaleDown: z.boolean().default(false) }),
   /** The checks of Prometheus that must pass before a node starts. */
   checks: z.array(checkFields).max(16).default([]),
-  /** The `id` of the freeze that a person has reviewed: the campaign goes on. */
+  /** The `id` of the freeze that a person has reviewed: updates continue. */
   unfreeze: z.string().optional(),
 });
 

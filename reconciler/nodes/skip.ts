@@ -19,7 +19,7 @@ export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "poli
   if (frozen)
     return {
       reason: "Frozen",
-      message: `frozen since ${frozen.at}: ${frozen.message}; spec.unfreeze: ${frozen.id} goes on`,
+      message: `frozen since ${frozen.at}: ${frozen.message}; to resume, set spec.unfreeze: ${frozen.id}`,
     };
   return isWindowOpen(window, status.campaign, now).open
     ? undefined

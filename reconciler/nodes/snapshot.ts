@@ -28,7 +28,7 @@ export interface PolicySnapshot {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly policy: Policy;
-  /** The nodes that the policy selects, and those of its active ones that it no longer selects; by name. */
+  /** The nodes that the policy selects, and active ones that it no longer selects; by name. */
   readonly nodes: readonly UpdateNode[];
   /** Nodes that another policy selects as well, with the names of the policies. */
   readonly contested: ReadonlyMap<string, readonly string[]>;

@@ -5,7 +5,7 @@
  *   phase        wanted                     reported                   moved on by
  *   (no slot)    Idle                       Idle                       the reconciler, if the node may start
  *   Starting     Idle                       Idle                       the reconciler: its slot is stored, the shadow is not yet
- *   Staging      StagedAndPerformedUpdate   Idle                       the agent: it stages the update; pods go on running
+ *   Staging      StagedAndPerformedUpdate   Idle                       the agent: it stages the update; pods keep running
  *   Holding      StagedAndPerformedUpdate   StagedAndPerformedUpdate   the reconciler, once the node is drainable
  *   Draining     RebootedIntoUpdate         StagedAndPerformedUpdate   the agent: it cordons, drains, and announces the reboot
  *   Rebooting    RebootedIntoUpdate         StagedAndPerformedUpdate   the agent, back in the wanted version

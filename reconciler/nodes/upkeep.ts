@@ -25,7 +25,7 @@ export interface UpkeepSnapshot {
 export type Upkeep =
   | { readonly action: "createShadow"; readonly node: UpdateNode }
   | { readonly action: "deleteShadow"; readonly node: UpdateNode; readonly shadow: Shadow }
-  /** No policy decides any more how the update goes on. */
+  /** No policy decides about the update any more. */
   | { readonly action: "resetShadow"; readonly node: UpdateNode; readonly shadow: Shadow; readonly spec: ShadowSpec }
   /** A merge patch of the Node. */
   | { readonly action: "uncordon" | "protect" | "unprotect"; readonly node: UpdateNode; readonly patch: NodePatch };

@@ -175,7 +175,7 @@ export const finalCheck: TargetRule = (snapshot) => {
   return decideInStep(snapshot, step?.partition === 0 ? step : beginStep({ partition: 0 }, snapshot.now));
 };
 
-/** Reports a step that goes on, or that takes longer than users allow. */
+/** Reports a step that continues, or that takes longer than users allow. */
 function reportStep(
   snapshot: TargetSnapshot,
   step: RollingPodStatus,

@@ -121,7 +121,7 @@ const isOlder = (pod: Pod, { createdAt }: TargetSnapshot["target"]): boolean =>
 
 /**
  * Silent unless pods of a reverted template are left. Pods that are not ready go back even while others are checked:
- * no other controller would replace them while none is released.
+ * no other controller would replace them while no pod is released.
  */
 export const rolledBack: TargetRule = (snapshot) => {
   const { currentRevision, updateRevision } = snapshot.target.status;

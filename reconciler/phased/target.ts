@@ -58,7 +58,7 @@ function readPartition(text = ""): number | undefined {
   return INTEGER.test(text) && Number(text) <= HELD ? Number(text) : undefined;
 }
 
-/** The index of the lowest pod that is released; the replicas if none is. */
+/** The index of the lowest released pod; the replicas without one. */
 export const firstReleased = ({ partition, replicas }: Pick<Target, "partition" | "replicas">): number =>
   Math.min(partition, replicas);
 

@@ -105,7 +105,7 @@ export function cureLabels(context: RuleContext): string | undefined {
   return cures.length > 0 ? cures.join("\nand ") : undefined;
 }
 
-/** The pods of a zone have labels of another group, which its budget selects: they get those of their StatefulSet. */
+/** The pods of a zone have labels of another group, which its budget selects: they get their StatefulSet's labels. */
 export function curePodLabels(
   zone: Pick<ZoneWithPods, "namespace" | "name" | "labels" | "selector">,
   { lacking, budget }: Pick<Misfit, "lacking" | "budget">,

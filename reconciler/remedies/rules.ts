@@ -308,7 +308,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   PodTerminating: { rule: "the pod is not terminating already", remedy: () => "try again once it is gone" },
   NotNow: {
     rule: "a decision is made in time",
-    remedy: () => "try again; if that does not help, the log of the functions says why",
+    remedy: () => "try again; if it fails again, look at the log of the functions",
   },
 };
 
@@ -319,7 +319,7 @@ function observe(context: RuleContext): string {
   return how("let the gate only observe", patch);
 }
 
-/** The replicas that a follower is to have: those of its leader. */
+/** The replicas that a follower should have: its leader's. */
 function wantedReplicas(context: RuleContext): number | undefined {
   const leader = context.zones.find(({ name }) => name === zone(context))?.scaling.leader;
   return context.zones.find(({ name }) => name === leader)?.replicas;

@@ -94,7 +94,7 @@ export interface NoTick {
   readonly reason: TickingReason;
   /** The whole sentence: since when, and why. */
   readonly message: string;
-  /** The last tick, RFC 3339; absent if none is recorded. */
+  /** The last recorded tick, RFC 3339. */
   readonly since?: string;
   /** A command that ends it or shows more; it touches nothing that is healthy. */
   readonly remedy: string;
@@ -169,7 +169,7 @@ const isTicking = ({ lease, now }: Pick<TickingFacts, "lease" | "now">): boolean
   lease !== undefined && ageOf(lease.lastTick, { now }) <= (lease.isLive ? SLOW_TICK_MS : NO_TICK_MS);
 
 /**
- * True if its CronJob is suspended and the last ticks were those of the CronJob's own Jobs: no run follows. Events, and
+ * True if its CronJob is suspended and its own Jobs made the last ticks: no run follows. Events, and
  * Jobs that somebody creates, let it tick long after the last of those Jobs.
  */
 function isEnding({ cronJob, lease, now }: TickingFacts): boolean {

@@ -14,7 +14,7 @@ import type { TickWatch } from "./watch.ts";
  */
 export const REST_MS = 90_000;
 
-/** Milliseconds for which ticks go on after a change: so long ago may be what they read only every 30 s. */
+/** Milliseconds for which ticks continue after a change: what they read only every 30 s may be that old. */
 const AFTER_NEWS_MS = 35_000;
 
 /** The pause before a check that is due already, as the tick has not reached it. */

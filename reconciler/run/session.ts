@@ -274,7 +274,7 @@ type LeaseTotals = Awaited<ReturnType<typeof createLeaseTotals>>;
 
 /**
  * The totals of the reconciler, kept on its Lease: written with each renewal, and read by the functions' `/metrics`.
- * `annotations` are those of the Lease that was just taken. Resolves before anything more is counted.
+ * `annotations` belong to the Lease that was just taken. Resolves before anything more is counted.
  */
 export async function createLeaseTotals(annotations: Map<string, string>, metrics: Pick<Metrics, "readKept">) {
   const base = parseTotals(annotations.get(TOTALS));

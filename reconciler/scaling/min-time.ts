@@ -74,7 +74,7 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale
   return newest;
 }
 
-/** The orphaned zones whose downscales count. The times of one that was created again are those of its zone. */
+/** The orphaned zones whose downscales count. A zone that was created again has its own times. */
 export const timedOrphans = ({ orphans = [] }: GroupSnapshot): readonly Zone[] =>
   orphans.filter(({ orphaned }) => orphaned !== "replaced");
 

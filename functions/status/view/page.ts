@@ -141,7 +141,7 @@ function whyNone(records: PageRecords, focus: Focus): string {
   if (isUnread(records, focus)) return NOT_READ;
   if (!records.groups)
     return "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds).";
-  return focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`;
+  return focus === undefined ? "No rollout groups." : `No rollout group ${focus}.`;
 }
 
 const NOT_READ = "Could not be read.";

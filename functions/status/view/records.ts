@@ -18,7 +18,7 @@ export interface LivePod extends Pod {
   readonly images: readonly string[];
 }
 
-/** A zone with its pods, as they are. Its `images` are those of its template, and so of the update revision. */
+/** A zone with its pods, as they are. Its `images` are its template's, and so the update revision's. */
 export interface LiveZone extends ZoneWithPods {
   readonly pods: readonly LivePod[];
 }
@@ -75,7 +75,7 @@ export interface PageRecords {
 /** The items of a part; empty if it was not read or does not exist. */
 export const listPart = <T>(part: Part<T>): readonly T[] => (part === UNREAD ? [] : (part ?? []));
 
-/** Whether groups are not known: those of `focus`'s namespace, or all. */
+/** Whether groups are not known: in `focus`'s namespace, or at all. */
 export const isUnread = ({ groups, unread }: PageRecords, focus: string | undefined): boolean =>
   groups === UNREAD || (focus !== undefined && unread.includes(focus.slice(0, focus.indexOf("/"))));
 

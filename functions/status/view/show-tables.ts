@@ -143,7 +143,7 @@ function factsOf(
   now: number,
 ): readonly (readonly [string, ComponentChildren])[] {
   return [
-    ["Last tick", lastTick === undefined ? "none is recorded" : showTime(lastTick, now)],
+    ["Last tick", lastTick === undefined ? "not recorded" : showTime(lastTick, now)],
     ["Reconciler", holder?.replace(/_[^_]*$/, "") ?? "not running now"],
     [
       "Certificate expires",

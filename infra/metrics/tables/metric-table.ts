@@ -169,7 +169,7 @@ export const METRICS = {
   groupHeld: {
     name: "zonewise_group_held",
     type: "gauge",
-    help: "1 for the reason that holds a rollout group back, at most one a group.",
+    help: "1 for the reason why a rollout group waits, at most one a group.",
     labels: [...GROUP, "reason"],
   },
   lastTick: {

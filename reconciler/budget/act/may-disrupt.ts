@@ -88,7 +88,7 @@ export function createMayDownscale(
     const { verdict } = result;
     if (result.outcome === "allowed") return grantOf(result.handles, reserver);
     if (result.outcome === "denied") return holdDownscale(verdict, zone);
-    // A hold, not an error: the group's rollout goes on (§1.3.2), and no replicas were written.
+    // A hold, not an error: the group's rollout continues (§1.3.2), and no replicas were written.
     return holdDownscale({ ...verdict, message: `${verdict.message}: ${messageOf(result.cause)}` }, zone);
   };
 }

@@ -3,7 +3,7 @@
  * on the queries in flight and on the time of the whole round. Checks that the round does not reach remain due, and
  * the next tick asks for them.
  *
- *   0 s --turns are given--> 5.5 s --those in flight go on--> 10 s: a check without an answer is an error, and is asked again later and later
+ *   0 s --turns are given--> 5.5 s --questions in flight continue--> 10 s: a check without an answer is an error, and is asked again later and later
  */
 import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
 import { hasCode, messageOf } from "../../../infra/errors.ts";

@@ -38,7 +38,7 @@ interface GateContext extends Omit<Context, "stop"> {
 }
 
 export interface Followed {
-  /** True if the rollout may go on at once: something other than results was written. */
+  /** True if the rollout may continue at once: something other than results was written. */
   readonly progressed: boolean;
   /** When the next check is due. */
   readonly nextAt: number | undefined;
@@ -85,7 +85,7 @@ interface Decided {
 
 /**
  * Asks the checks that are due, and decides by their answers. They may come late, and the step may have waited for its
- * turn: then zones that are read after the answers decide what lets the rollout go on.
+ * turn: then zones that are read after the answers decide whether the rollout continues.
  */
 async function ask(gate: Gate, view: RolloutView, context: GateContext): Promise<Decided> {
   const asked = advanceGate(gate, view, NO_ANSWERS);

@@ -107,7 +107,7 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     const query = scope === "" ? {} : { namespace: scope };
     const { items } = await readAll({ resource: rolloutGroups, query, read: readListed }, { cluster }, call);
     const found = new Set(items.map(take));
-    // One that is gone, and comes again, is another one: it goes on from nothing.
+    // One that is gone and comes again is another one: it starts from nothing.
     const isWithin = ({ namespace }: KnownGroup): boolean => scope === "" || scope === namespace;
     const gone = [...groups.values()].filter((known) => isWithin(known) && !known.isBusy && !found.has(known));
     for (const known of gone) forget(known);

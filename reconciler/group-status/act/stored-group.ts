@@ -74,7 +74,7 @@ export interface KnownGroup {
   confirmed?: Pick<StoredGroup, "uid" | "generation"> | undefined;
   /** The zones at the last decision, its owners. */
   zones?: readonly Zone[];
-  /** The status that was decided last, which the next one goes on from: it counts what has not been written yet. */
+  /** The last decided status, from which the next one continues: it counts what has not been written yet. */
   decided?: RolloutGroupStatus;
   /** A write is under way. */
   isBusy: boolean;

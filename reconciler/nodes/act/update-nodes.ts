@@ -137,7 +137,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;
     } catch (error) {
       if (!isRefused(error)) throw error;
-      // Its nodes stay as they are; the other policies go on, and spare the nodes of both statuses.
+      // Its nodes stay as they are; the other policies continue, and spare the nodes of both statuses.
       lists.active.set(policy.name, [...activeNodesOf(policy), ...plan.status.active]);
       log.warn("node updates: the status of a policy was refused, and is tried again", { policy: policy.name, error });
       return false;

@@ -19,7 +19,7 @@ export interface HostApi {
 /** The host's answer to an action: it has begun, another one runs, or the reason why it does not begin. */
 type Begun = "begun" | "busy" | { readonly refused: string };
 
-/** Milliseconds until the host must have answered; its actions go on afterwards. */
+/** Milliseconds until the host must have answered; its actions continue afterwards. */
 const ANSWER_MS = 30_000;
 
 const PATHS: Readonly<Record<HostAction | "reboot", string>> = {

@@ -1,5 +1,5 @@
 /**
- * Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what
+ * Brings the host to a staged update, action by action. It may be ended at any moment: the next call continues from what
  * the host reports.
  */
 import type { Clock } from "../../../infra/clock.ts";

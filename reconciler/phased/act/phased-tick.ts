@@ -120,7 +120,7 @@ async function visitOne(first: GatheredRollout, visitor: Visitor): Promise<Phase
   try {
     return await visitRollout(first, visitor);
   } catch (error) {
-    // Soon, but not at once: an object that cannot be written for good must not keep the ticks busy.
+    // Soon, but not at once: an object that can never be written must not keep the ticks busy.
     if (isSuperseded(error)) return { ...NOTHING, dueAt: visitor.clock.now() };
     if (hasCode(error, "LeaseLost", "Cancelled")) return NOTHING;
     const { namespace, name } = first.rollout;
@@ -129,7 +129,7 @@ async function visitOne(first: GatheredRollout, visitor: Visitor): Promise<Phase
   }
 }
 
-/** More than any sequence of steps that do not wait; the next tick goes on, a moment later. */
+/** More than any sequence of steps that do not wait; the next tick continues, a moment later. */
 const MAX_STEPS = 10;
 
 /** Throws the error of the API server, `LeaseLost`, or `Conflict` if another writer was faster. */

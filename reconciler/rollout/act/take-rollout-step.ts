@@ -3,7 +3,7 @@
  * of one zone are deleted in batches, while the group is unchanged since the decision:
  *
  *   request all of them from the budget at once -> may a webhook admit a downscale of another zone? do the rest under the group's downscale Lease
- *     -> per pod: may the batch go on? -> delete it --ended early--> release the grants not used
+ *     -> per pod: may the batch continue? -> delete it --ended early--> release the grants not used
  *
  * The completed deletions are reported however the batch ends; the next tick gathers again and decides about the rest.
  */

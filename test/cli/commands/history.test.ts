@@ -93,7 +93,7 @@ it("status and explain show images beside hashes", async (t) => {
   const { run } = await openTerminal(t, stage);
   assert.match((await run("explain ingester")).out, /updating \S+ to app:2 \(ingester-zone-b-\w+\)$/m);
   const pod = await run("explain pod/ingester-zone-a-0");
-  assert.match(pod.out, /is at the update revision already: app:2 \(ingester-zone-a-\w+\)$/m);
+  assert.match(pod.out, /is already updated: app:2 \(ingester-zone-a-\w+\)$/m);
   await session.tick();
   const { out } = await run("status ingester --watch=false");
   for (const zone of ["a", "b", "c"]) assert.match(out, new RegExp(`app:2 \\(ingester-zone-${zone}-\\w+\\)$`, "m"));

@@ -183,7 +183,7 @@ it("a refusal by the API server is the answer, though no rule of ours says no", 
   const [late = assert.fail()] = addAnswer(answers, { kind: "refused", message: said }, { pod, scene });
   assert.deepEqual([late.reason, late.rule, late.allowed], ["NotNow", RULES.NotNow.rule, false]);
   assert.deepEqual(late.objects, [{ kind: "Pod", name: pod.name }]);
-  assert.match(late.remedy, /try again; if that does not help, the log of the functions/);
+  assert.match(late.remedy, /try again; if it fails again, look at the log of the functions/);
   const [refused] = addAnswer(answers, { kind: "refused", message: "Cannot evict pod" }, { pod, scene });
   assert.deepEqual([refused?.question, refused?.reason, refused?.allowed], ["evict", "Refused", false]);
   assert.deepEqual(addAnswer(answers, { kind: "allowed" }, { pod, scene }), answers);

@@ -9,7 +9,8 @@ export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
   CheckFailing: "A check fails; the message has its first series",
   CheckUnreachable: "A check has no answer; the message says why",
   CheckPending: "A check has not passed often enough in a row yet",
-  LimitReached: "As many nodes are active as may be. The message names the others that count, and what ends that",
+  LimitReached:
+    "The limit of active nodes is reached. The message names nodes that count without being active, and what ends that",
   SeveralPolicies: "Two policies select the node",
   NotManaged: "The node has lost its label",
   NodeTerminating: "The node is being deleted",

@@ -49,7 +49,7 @@ const ROWS: readonly (readonly [what: string, ask: Request, status: number, text
     "a group that does not exist",
     { path: "/?namespace=default&group=%3Cb%3E" },
     404,
-    /There is no rollout group default\/&lt;b>/,
+    /No rollout group default\/&lt;b>/,
   ],
   ["the headers alone", { method: "HEAD" }, 200, /^$/],
   ["another host, whose name may lead here", { host: "evil.example.com" }, 421, /STATUS_PAGE_HOSTS/],

@@ -199,7 +199,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   [
     "that no tick is recorded",
     {},
-    "Last tick none is recorded Reconciler not running now Certificate expires not recorded",
+    "Last tick not recorded Reconciler not running now Certificate expires not recorded",
   ],
   ["that the reconciler's Lease could not be read", { reconciler: UNREAD }, "Reconciler could not be read Groups"],
   ["that groups could not be read", { groups: UNREAD }, "Groups Could not be read. Disruption budgets"],
@@ -209,7 +209,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     "Disruption budgets Could not be read. Last decisions Could not be read.",
   ],
   ["what could not be read", { problems: ["pods could not be read"] }, "pods could not be read"],
-  ["that there is no group", {}, "There is no rollout group."],
+  ["that there is no group", {}, "No rollout groups."],
   [
     "that the definition is missing",
     { groups: undefined },

@@ -126,7 +126,7 @@ describe("the status page shows", () => {
     assert.doesNotMatch(text, /no rollout group|No rollout groups/);
   });
   it("that the one group does not exist", () =>
-    assert.match(textOf({ groups: [store] }, "default/b"), /There is no rollout group default\/b\./));
+    assert.match(textOf({ groups: [store] }, "default/b"), /No rollout group default\/b\./));
 });
 
 describe("statuses of other versions", () => {
