@@ -16,6 +16,7 @@ import { createNoDownscale } from "./downscale/no-downscale.ts";
 import { createPodDeletion } from "./eviction/pod-deletion.ts";
 import { createPodEviction } from "./eviction/pod-eviction.ts";
 import { createPrepareDownscale } from "./downscale/prepare-downscale.ts";
+import { createPhasedDefaults } from "./phased/phased-defaults.ts";
 import { createPhasedValidation } from "./phased/phased-validation.ts";
 import { createRaisePartition } from "./phased/raise-partition.ts";
 import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
@@ -83,6 +84,7 @@ export async function composeFunctions(
     createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
     createPodDeletion({ ...budgets, metrics: metrics.budgets }),
     createZpdbValidation(),
+    createPhasedDefaults(),
     createPhasedValidation(tools),
     createRaisePartition(),
   ];

@@ -6,6 +6,7 @@ import { createStatusTarget } from "./status/compose.ts";
 
 export const { reconcile, reconcileEvent } = createReconcileTargets(process.env, systemClock);
 export const noDownscale = asTarget("noDownscale");
+export const phasedDefaults = asTarget("phasedDefaults");
 export const phasedValidation = asTarget("phasedValidation");
 export const podDeletion = asTarget("podDeletion");
 export const podEviction = asTarget("podEviction");

@@ -128,6 +128,7 @@ const MESSAGES: Readonly<Record<Webhook["name"], { readonly method: string; read
   prepareDownscale: { method: "admission.prepareDownscale()", subject: "prepared downscale" },
   podEviction: { method: "admission.PodEviction()", subject: "pod eviction" },
   podDeletion: { method: "admission.PodDeletion()", subject: "pod deletion" },
+  phasedDefaults: { method: "admission.PhasedDefaults()", subject: "phased rollout" },
   phasedValidation: { method: "admission.PhasedValidation()", subject: "phased rollout or gate" },
   raisePartition: { method: "admission.RaisePartition()", subject: "template of a phased rollout" },
   zpdbValidation: { method: "admission.ZoneAwarePdbValidatorHandler()", subject: "zone-aware budget" },

@@ -54,6 +54,7 @@ export interface Webhook {
     | "podEviction"
     | "podDeletion"
     | "zpdbValidation"
+    | "phasedDefaults"
     | "phasedValidation"
     | "raisePartition";
   /** The paths that the server routes to it; the first is the canonical one. */

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
 import { createPodDeletion } from "../../functions/eviction/pod-deletion.ts";
+import { createPhasedDefaults } from "../../functions/phased/phased-defaults.ts";
 import { createPhasedValidation } from "../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
@@ -35,6 +36,7 @@ const WEBHOOKS: readonly Webhook[] = [
   createNoDownscale(tools),
   startPrepareDownscale({ ...tools, podHttp }),
   createZpdbValidation(),
+  createPhasedDefaults(),
   createPhasedValidation(tools),
   createRaisePartition(),
   createPodDeletion({

@@ -16,7 +16,7 @@ describe("on Knative", () => {
       targets.filter((target) => !exported.includes(target)),
       [],
     );
-    assert.equal(targets.length, 7);
+    assert.equal(targets.length, 8);
   });
 
   it("every webhook has a Service of its own that never scales to zero, and a host in the certificate", () => {

@@ -104,6 +104,7 @@ const WEBHOOKS = {
   "prepare-downscale": "mutating",
   "no-downscale": "validating",
   "zpdb-validation": "validating",
+  "phased-defaults": "mutating",
   "phased-validation": "validating",
   "raise-partition": "mutating",
 } as const;

@@ -50,6 +50,7 @@ const webhook = (name: string, field: string, value: unknown): Record<string, un
 };
 const WEBHOOKS = [
   "no-downscale",
+  "phased-defaults",
   "phased-validation",
   "pod-eviction",
   "prepare-downscale",

@@ -70,7 +70,9 @@ describe("the manifests", () => {
     for (const kind of ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
       assert.deepEqual(kindsOf(manifests, kind).toSorted(), policies);
     assert.deepEqual(manifests.flatMap((one) => valuesOf(one, "policyName")).toSorted(), policies);
-    const mutating = ["pod-eviction", "prepare-downscale", "raise-partition"].map((name) => `${name}-${NAMESPACE}`);
+    const mutating = ["phased-defaults", "pod-eviction", "prepare-downscale", "raise-partition"].map(
+      (name) => `${name}-${NAMESPACE}`,
+    );
     assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration").toSorted(), mutating);
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
     for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
@@ -92,6 +94,7 @@ describe("the manifests", () => {
     for (const name of clusterWide) assert.ok(bound.has(name), name);
     assert.deepEqual(failuresOf(manifests), {
       "no-downscale": "Fail",
+      "phased-defaults": "Ignore",
       "phased-validation": "Ignore",
       "pod-eviction": "Fail",
       "prepare-downscale": "Fail",

@@ -69,6 +69,8 @@ export const VALUE_TEXTS: Readonly<Record<string, Readonly<Record<string, string
     "webhooks.timeoutSeconds": "How long the API server waits for an answer: 1 to 30",
     "webhooks.failurePolicy": "`Fail` or `Ignore`: what happens to a request while no webhook answers",
     "webhooks.failurePolicies.noDownscale": "Of this webhook; `webhooks.failurePolicy` if it is empty",
+    "webhooks.failurePolicies.phasedDefaults":
+      "The same. It fails open by default: the reconciler has the same defaults",
     "webhooks.failurePolicies.phasedValidation":
       "The same. It fails open by default: without an answer of Prometheus no pod is released, and no gate opens",
     "webhooks.failurePolicies.podDeletion": "The same",

@@ -26,6 +26,11 @@ export const TARGET_TEXTS: Readonly<Record<string, readonly [paths: string, does
     "[Keeps the partition](../guides/phased-rollouts.md#what-others-write) of a PhasedRollout's StatefulSet, or raises it",
     "allows; the reconciler raises it",
   ],
+  phasedDefaults: [
+    "`/mutate-sts-plus-v1alpha1-phasedrollout`",
+    "Completes times and threshold of a check, for the original's definition",
+    "allows; the reconciler has the same defaults",
+  ],
   phasedValidation: [
     "`/validate-sts-plus-v1alpha1-phasedrollout`",
     "Refuses URLs and expressions of PhasedRollouts and gates that can never be asked",

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AdmissionRequest, Answer, Webhook } from "../../../functions/http/webhook.ts";
+import { createPhasedDefaults } from "../../../functions/phased/phased-defaults.ts";
 import { createPhasedValidation } from "../../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -29,6 +30,28 @@ function ask(webhook: Webhook, object: unknown, more: Partial<AdmissionRequest> 
   };
   return webhook.handle({ ...whole, name: "guard", dryRun: false, operation: "CREATE", object, ...more }, context);
 }
+
+describe("/mutate-sts-plus-v1alpha1-phasedrollout", () => {
+  const webhook = createPhasedDefaults();
+  const patchOf = async (check: object): Promise<unknown> => (await ask(webhook, rolloutObject({ check }))).patch;
+  const add = (field: string, value: number): object => ({ op: "add", path: `/spec/check/${field}`, value });
+
+  it("completes what is missing", async () =>
+    assert.deepEqual(await patchOf({}), [
+      add("initialDelaySeconds", 60),
+      add("periodSeconds", 60),
+      add("successThreshold", 3),
+    ]));
+  it("leaves what is given, and a 0", async () =>
+    assert.deepEqual(await patchOf({ initialDelaySeconds: 0, periodSeconds: 5 }), [add("successThreshold", 3)]));
+  it("patches nothing that is complete", async () =>
+    assert.equal(await patchOf({ initialDelaySeconds: 1, periodSeconds: 1, successThreshold: 1 }), undefined));
+  for (const object of [null, "x", {}, { spec: 1 }, { spec: { check: [] } }])
+    it(`leaves ${JSON.stringify(object)} to the schema`, async () => {
+      const { allowed, patch } = await ask(webhook, object);
+      assert.deepEqual([allowed, patch], [true, undefined]);
+    });
+});
 
 describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
   const webhook = createPhasedValidation({ cluster });
@@ -191,6 +214,6 @@ it("/admission/raise-partition admits what it cannot read", async () =>
   assert.equal((await ask(createRaisePartition(), "x", { operation: "UPDATE" })).allowed, true));
 
 it("all of them admit when they fail", () => {
-  for (const webhook of [createPhasedValidation({ cluster }), createRaisePartition()])
+  for (const webhook of [createPhasedDefaults(), createPhasedValidation({ cluster }), createRaisePartition()])
     assert.equal(webhook.onFault(new Error("x"), request).allowed, true);
 });
