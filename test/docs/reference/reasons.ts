@@ -34,7 +34,7 @@ export const REASON_TEXTS: Readonly<Record<Reason, readonly [meaning: string, he
   ],
   MultipleZonesNotReady: [
     "Pods of two or more zones are not ready. Outdated pods that serve nothing are still replaced, zone by zone. Pods with a working container are left alone",
-    "Fix or revert the template, or make all zones but one ready. If pods of several zones work in part, delete those of one zone by hand",
+    "Fix or revert the template, or make all zones but one ready. If pods of several zones work in part, delete one zone's by hand",
   ],
   OtherZoneNotReady: [
     "Another zone, paused or not, has pods that are not ready or more pods than replicas, or a downscale of it was admitted and is not stored yet. A zone that is to shrink also waits while another zone rolls out, shrinks or has a pod that never became ready",
@@ -55,7 +55,7 @@ export const REASON_TEXTS: Readonly<Record<Reason, readonly [meaning: string, he
   ZonePaused: ["A paused zone has outdated pods", "`zonewise resume GROUP` once they may be updated"],
   WindowClosed: [
     "The zone's rollout window is closed, or a freeze lasts. The message says until when. Pods that are not ready, and templates that were taken back, do not wait",
-    "Wait, or [go on now](../guides/windows.md#go-on-now)",
+    "Wait, or [roll out now](../guides/windows.md#roll-out-now)",
   ],
   WindowInvalid: [
     "The zone's rollout window cannot be read, or does not open within 10 years",
@@ -83,7 +83,7 @@ export const REASON_TEXTS: Readonly<Record<Reason, readonly [meaning: string, he
   ],
   GateUnreachable: [
     "Prometheus cannot answer a check, or the gates cannot be listed",
-    "Fix what the message names. `zonewise bypass` passes the gates for a time; `onError: Proceed` goes on without an answer",
+    "Fix what the message names. `zonewise bypass` passes the gates for a time; `onError: Proceed` continues without an answer",
   ],
   LeaderNotFound: ["The leader is not in the group", "Correct the annotation"],
   LeaderCycle: ["Zones follow each other in a cycle", "Correct the annotations"],
