@@ -149,9 +149,10 @@ async function deleteInTurn(
 ): Promise<undefined> {
   const { endAt, unused, replaced, gatheredAt, ...view } = batch;
   for (const grant of unused) {
+    const next = { ...view, pod: grant.pod };
     const isFirst = replaced.length === 0;
-    if (isFirst) await patchZoneStatus(view.zone, actor);
-    if (!isFirst || isOutdated({ gatheredAt }, actor)) await confirmBatch({ ...view, pod: grant.pod }, actor);
+    if (isFirst) await confirmZone(next, actor);
+    if (!isFirst || isOutdated({ gatheredAt }, actor)) await confirmBatch(next, actor);
     if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
     if (actor.clock.monotonic() >= endAt)
       throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
@@ -166,14 +167,34 @@ async function deleteInTurn(
   }
 }
 
+/** A pod of the batch that is about to be deleted. */
+interface NextPod extends Omit<BatchView, "now" | "at">, Pick<Batch, "hasOrphans"> {}
+
+/** Attempts to confirm a zone: its status may change a few times in a row. */
+const CONFIRMATIONS = 3;
+
 /**
- * Throws `Conflict` if the batch may not continue with this pod, or the error of the API server. No status tells of the
- * pods that are of no zone: a group that has some is read whole.
+ * Confirms by a write without content that the zone is as it was read last. If it is not, the batch is judged by the
+ * group as it is now, and that is confirmed: while pods come and go, each of them changes the status of their zone.
+ * Throws `Conflict` if the batch may not begin, or the error of the API server.
  */
-async function confirmBatch(
-  { hasOrphans, ...next }: Omit<BatchView, "now" | "at"> & Pick<Batch, "hasOrphans">,
-  actor: Actor & Pick<Context, "clock">,
-): Promise<void> {
+async function confirmZone(next: NextPod, actor: Actor & Pick<Context, "clock">): Promise<void> {
+  let zone: Zone = next.zone;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await patchZoneStatus(zone, actor);
+    } catch (error) {
+      if (!hasCode(error, "Conflict") || attempt === CONFIRMATIONS) throw error;
+    }
+    zone = await confirmBatch(next, actor);
+  }
+}
+
+/**
+ * Returns the zone as it is now. Throws `Conflict` if the batch may not continue with this pod, or the error of the API
+ * server. No status tells of the pods that are of no zone: a group that has some is read whole.
+ */
+async function confirmBatch({ hasOrphans, ...next }: NextPod, actor: Actor & Pick<Context, "clock">): Promise<Zone> {
   const view = { ...next, now: await gatherGroupZones(next.zone, actor), at: actor.clock.now() };
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
@@ -181,6 +202,7 @@ async function confirmBatch(
   const { orphans = [] } = hasOrphans && !view.servesNothing ? await gatherGroup(view.now, actor) : {};
   const unsteady = [...zones, ...orphans].find((other) => !isSteady(other));
   if (unsteady) throw new RolloutError("Conflict", describeUnsteady(unsteady));
+  return view.now.find(({ uid }) => uid === next.zone.uid) ?? next.zone;
 }
 
 /** Deletes the judged pod, if it has not changed since. */

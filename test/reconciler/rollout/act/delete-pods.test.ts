@@ -146,6 +146,53 @@ describe("a batch of deletions", () => {
       assert.deepEqual([seen.deleted, requested.length, released.length], [[], 4, 4]);
     });
 
+  /** A connection that runs `happen` right before the zone is confirmed, until it has done so for `times`. */
+  function beforeConfirmed(happen: () => void, times: number): { cluster: Cluster; calls: string[] } {
+    const { cluster, calls } = stage.connect();
+    let left = times;
+    return {
+      calls,
+      cluster: { ...cluster, patch: async (...call) => (left-- > 0 && happen(), cluster.patch(...call)) },
+    };
+  }
+
+  let written = 0;
+  /** As the StatefulSet controller does while pods of the zone come and go. */
+  const writeStatus = (): void =>
+    amend(stage.emulator.store, "StatefulSet", A ?? "", { status: { availableReplicas: ++written } });
+
+  it("is judged again at once if the status of its zone changes before the first pod", async () => {
+    const { mayDisrupt, released } = grants();
+    const { cluster, calls } = beforeConfirmed(writeStatus, 2);
+    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt });
+    assert.deepEqual([outcomes[0]?.state, seen.deleted, seen.violations, released], ["acted", PODS, [], []]);
+    const count = (call: string): number => calls.filter((one) => one === call).length;
+    assert.deepEqual(
+      [count("GET apps/v1/statefulsets collection"), count("GET core/v1/pods collection")],
+      [1 + 2 + 3, 1],
+      "a list for each change, and one before each pod but the first",
+    );
+  });
+
+  const CHANGES: readonly [name: string, happen: () => void, why: RegExp][] = [
+    [
+      "is paused",
+      () => change(A ?? "", { annotations: { "grafana.com/rollout-paused": "true" } }),
+      /zone-a was paused/,
+    ],
+    ["gets another template", () => deploy(stage, "x:3", { zones: ["a"], replicas: 4 }), /zone-a was changed/],
+    ["is changed each time that it is confirmed", writeStatus, /conflict/i],
+  ];
+  for (const [name, happen, why] of CHANGES)
+    it(`does not begin if its zone ${name} before the first pod`, async () => {
+      const { mayDisrupt, released } = grants();
+      const { cluster } = beforeConfirmed(happen, 3);
+      const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt });
+      const [outcome] = outcomes;
+      assert.match(outcome?.state === "superseded" ? String(outcome.error) : "", why);
+      assert.deepEqual([seen.deleted, released], [[], PODS]);
+    });
+
   it("ends once other failed pods of its zone use up the maximum unavailable", async () => {
     change(A ?? "", { annotations: { "rollout-max-unavailable": "2" } });
     await stage.time.advance(500);
