@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import type { KubeObject } from "../../emulator/store.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { NAMESPACE } from "../names.ts";
-import type { Process } from "../process.ts";
 import { make, stored } from "../../builders.ts";
 
 const [ONE, TWO] = ["reconciler-1", "reconciler-2"];
@@ -16,17 +15,16 @@ interface State {
   readonly renewed?: number;
   readonly since?: number;
   readonly successor?: string;
-  readonly seconds?: number | undefined;
 }
 
-const lease = ({ holder = "", renewed = 0, since = 0, successor = "", ...rest }: State, name = NAME): KubeObject =>
+const lease = ({ holder = "", renewed = 0, since = 0, successor = "" }: State, name = NAME): KubeObject =>
   stored(
     make("Lease", name, {
       namespace: NAMESPACE,
       annotations: { "zonewise/successor": successor },
       spec: {
         holderIdentity: holder && `${holder}_x`,
-        leaseDurationSeconds: "seconds" in rest ? rest.seconds : 15,
+        leaseDurationSeconds: 15,
         renewTime: new Date(renewed).toISOString(),
         acquireTime: new Date(since).toISOString(),
       },
@@ -37,15 +35,13 @@ const lease = ({ holder = "", renewed = 0, since = 0, successor = "", ...rest }:
  * A history as lines: `one takes, at 5000, one renews, two reads, two asks 75 times`. A line that ends in a status was
  * answered with it. Times are milliseconds since the beginning; the Lease lasts for 15 s.
  */
-function judge(history: string, stoodStillMs = 0): string {
+function judge(history: string): string {
   const violations: string[] = [];
   let now = 0;
   let stored: KubeObject | undefined;
-  const process = (name: string): Process => ({ name, stoodStillMs: () => stoodStillMs }) as unknown as Process;
   const oracle = createLeaseSafety({
     violated: (what) => void violations.push(what),
     now: () => now,
-    processes: () => [process(ONE), process(TWO)],
     isQuiet: () => true,
   });
   const store = (object: KubeObject, actor: string): void =>
@@ -58,16 +54,16 @@ function judge(history: string, stoodStillMs = 0): string {
     oracle.onSent(caller, "GET", `${LEASES}/${NAME}`);
     oracle.onAnswered(caller, "GET", `${LEASES}/${NAME}`, "", status);
   };
-  const write = (actor: string, state: State, status = 200, method = "PUT"): void => {
+  const write = (actor: string, state: State, status = 200): void => {
     const object = lease(state);
     const caller = { actor, call: "", sentAt: now };
-    const path = method === "POST" ? LEASES : `${LEASES}/${NAME}`;
-    oracle.onSent(caller, method, path, JSON.stringify(object));
+    const path = `${LEASES}/${NAME}`;
+    oracle.onSent(caller, "PUT", path, JSON.stringify(object));
     if (status < 300) {
       store(object, actor);
       stored = object;
     }
-    oracle.onAnswered(caller, method, path, JSON.stringify(object), status);
+    oracle.onAnswered(caller, "PUT", path, JSON.stringify(object), status);
   };
   const ACTS: Readonly<Record<string, (actor: string, status: number | undefined, rest: string) => void>> = {
     takes: (actor, status) => write(actor, { holder: actor }, status),
@@ -75,9 +71,6 @@ function judge(history: string, stoodStillMs = 0): string {
     renews: (actor, status) => write(actor, { holder: actor, renewed: now }, status),
     /** What is stored, with the announcement that two waits. */
     announces: (actor, status) => write(actor, { holder: ONE, successor: `${TWO}_x` }, status),
-    "announces without a duration": (actor) => write(actor, { holder: ONE, successor: `${TWO}_x`, seconds: undefined }),
-    makes: (actor, status) => write(actor, { holder: ONE }, status ?? 201, "POST"),
-    copies: (actor) => write(actor, { holder: ONE }),
     releases: (actor, status) => write(actor, {}, status),
     reads: (actor, status) => read(actor, status),
     /** Every 200 ms from now on. */
@@ -113,8 +106,7 @@ function judge(history: string, stoodStillMs = 0): string {
   return violations.join("; ");
 }
 
-const WAITED_FOR = "one announces, at 20000, two asks 80 times";
-const CASES: readonly (readonly [name: string, history: string, says?: RegExp | undefined, stoodStillMs?: number])[] = [
+const CASES: readonly (readonly [name: string, history: string, says?: RegExp])[] = [
   ["a Lease that is renewed", "one takes, at 5000, one renews"],
   [
     "a renewal over an announcement",
@@ -123,18 +115,6 @@ const CASES: readonly (readonly [name: string, history: string, says?: RegExp | 
   ],
   ["a renewal after a refusal", "one takes, two announces, at 1, one renews: 409, one renews"],
   ["a Lease that its holder has lost, and takes again", "one takes, two announces, at 9, one takes again"],
-  ["a Lease that is made", "one reads: 404, one makes"],
-  [
-    "one that is made although it was there",
-    "one takes, two reads, two makes: 409",
-    /reconciler-2 makes a Lease that it has read/,
-  ],
-  [
-    "a process that writes the Lease of another for nothing",
-    "one takes, two copies",
-    /reconciler-2 writes the Lease of reconciler-1_x, and does not say that it waits/,
-  ],
-  ["a process that waits and does not say so", "one takes, two asks 75 times, at 15000, two takes", /does not say so/],
   [
     "a Lease that was read unchanged for its duration",
     "one takes, two announces, two asks 75 times, at 15000, two takes",
@@ -148,27 +128,6 @@ const CASES: readonly (readonly [name: string, history: string, says?: RegExp | 
     "one that was renewed meanwhile",
     "one takes, two reads, at 7000, one renews, two reads, at 21000, two takes",
     /seen for 14000 ms only/,
-  ],
-  [
-    "a process that is refused as it takes a Lease that has expired",
-    "one announces, at 20000, two asks 76 times, two takes: 409, at 35200, two asks 1 times",
-  ],
-  [
-    "a process that does not take a Lease that has expired",
-    WAITED_FOR,
-    /reconciler-2 goes on to wait for reconciler-1_x, which it has not seen renew its Lease for 15\d00 ms/,
-  ],
-  [
-    "one that waits too long for a Lease without its duration",
-    "one announces without a duration, at 20000, two asks 80 times",
-    /which it has not seen renew its Lease for 15\d00 ms/,
-  ],
-  ["one that has stood still", WAITED_FOR, undefined, 1],
-  ["a process whose release is refused, and that tries again", "one takes, one releases: 409, one reads, one releases"],
-  [
-    "one that does not",
-    "one takes, one releases: 409, one reads, at 2000, one reads",
-    /reconciler-1 does not give its Lease back, as it was refused once/,
   ],
   [
     "a write after the Lease was given back",
@@ -205,6 +164,6 @@ const CASES: readonly (readonly [name: string, history: string, says?: RegExp | 
 ];
 
 describe("the oracle of the Lease", () => {
-  for (const [name, history, says, stoodStillMs] of CASES)
-    it(`${says ? "condemns" : "accepts"} ${name}`, () => assert.match(judge(history, stoodStillMs), says ?? /^$/));
+  for (const [name, history, says] of CASES)
+    it(`${says ? "condemns" : "accepts"} ${name}`, () => assert.match(judge(history), says ?? /^$/));
 });

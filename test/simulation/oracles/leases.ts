@@ -1,20 +1,16 @@
 /**
- * Judges what reconcilers do with their Lease (§13.2) by what each has read of it: the requests as they leave, the
- * answers, and the Lease as it is stored.
- *
- *   read: held by another --> announce --> read it unchanged for its duration --> take
- *   held --renew, again and again; a refusal, or a look, tells that another has written it--> give back --> no write but Events
+ * Judges what reconcilers do under their Lease (§13.2) by what each has read of it: the requests as they leave, the
+ * answers, and the Lease as it is stored. Nobody takes it from one who may still have it, nobody writes over what others
+ * have written, and nobody writes without it.
  */
-import { dig, type Fields, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
+import { dig, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { LEASES, NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import type { Process } from "../process.ts";
 
 export interface LeaseSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
-  readonly processes: () => readonly Process[];
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
 }
@@ -29,38 +25,20 @@ const PREPARATION = /^(?:POST|DELETE) http:\/\/.*\/prepare$/;
 const EVENTS = /\/events(?:\/|\?|$)/;
 /** Of a Lease that does not say it. */
 const DURATION_MS = 15_000;
-/** A waiting process asks so often before it has to have said that it waits; it says so every 10 s at most. */
-const [SILENT_READS, SAID_MS] = [3, 11_000];
 /** An answer arrives within this time where no call is late. */
 const ANSWER_MS = 20;
-/** After an error a process pauses for a second before it asks again. */
-const PAUSE_MS = 900;
-/** A process that asks again after so long may have had no answer. */
-const UNANSWERED_MS = 4000;
 
 /** What a process knows of the Lease. */
 interface Knowledge {
-  /** The last renewal that it has read, when it read it first, and when it surely knew it. */
+  /** The last renewal that it has read, and when it read it first. */
   renewal: string;
   readAt: number;
-  knownAt: number;
-  /** When its last question was sent; and the last one that was answered, and by what. */
-  sentAt: number;
-  askedAt: number;
-  status: number;
   /** When another name was on it, as far as this process has read; Infinity without one. */
   lostAt: number;
   /** When its last write was refused. */
   refusedAt: number;
   /** When it last read it. */
   lookedAt: number;
-  /** It was refused to give the Lease back, and has asked whose it is. */
-  kept: "refused" | "read" | undefined;
-  /** When it sent its last write. */
-  writtenAt: number;
-  /** Answers in a row by which another holds it, and nobody else waits. */
-  silentReads: number;
-  hasHeld: boolean;
   /** When it has sent that it gives the Lease back; undefined while it may have it. */
   releasedAt: number | undefined;
 }
@@ -68,23 +46,15 @@ interface Knowledge {
 const nothing = (): Knowledge => ({
   renewal: "",
   readAt: Infinity,
-  knownAt: Infinity,
-  sentAt: -Infinity,
-  askedAt: -Infinity,
-  status: 0,
   lostAt: Infinity,
   refusedAt: -Infinity,
   lookedAt: -Infinity,
-  kept: undefined,
-  writtenAt: -Infinity,
-  silentReads: 0,
-  hasHeld: false,
   releasedAt: undefined,
 });
 
 /** Calls `violated` with what happened, in words. */
 export function createLeaseSafety(options: LeaseSafetyOptions) {
-  const { violated, now, processes, isQuiet } = options;
+  const { violated, now, isQuiet } = options;
   const known = new Map<string, Knowledge>();
   /** Until when each process has the Lease of downscales, as it has written it. */
   const mayPrepareUntil = new Map<string, number>();
@@ -99,55 +69,15 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     return found;
   }
 
-  /** True if it has ever stood still: from then on it may count no clock but its own. */
-  const hasStoodStill = (actor: string): boolean =>
-    (processes()
-      .find(({ name }) => name === actor)
-      ?.stoodStillMs(0) ?? 1) > 0;
-
-  /** A question for the Lease was answered, or its answer is lost on the way. */
-  function onRead({ actor, sentAt = 0 }: Caller, status: number): void {
+  /** A question for the Lease was answered. */
+  function onRead({ actor }: Caller, status: number): void {
     const its = of(actor);
-    its.status = status;
     if (status !== 200 || !lease) return;
-    its.askedAt = sentAt;
     its.lookedAt = now();
     const renewal = renewalOf(lease);
-    if (its.renewal !== renewal) Object.assign(its, { renewal, readAt: now(), knownAt: Infinity });
+    if (its.renewal !== renewal) Object.assign(its, { renewal, readAt: now() });
     const holder = holderOf(lease);
-    const isOther = holder !== "" && !isOf(actor, holder);
-    its.lostAt = isOther ? Math.min(its.lostAt, now()) : Infinity;
-    its.silentReads = isOther && successorOf(lease) === "" ? its.silentReads + 1 : 0;
-  }
-
-  /**
-   * A process asks for the Lease again. It does so at once only if it got an answer: after any error it pauses, and
-   * waits anew.
-   */
-  function onAsked(actor: string): void {
-    const its = of(actor);
-    const sinceMs = now() - its.sentAt;
-    const hasRead = sinceMs < PAUSE_MS;
-    its.sentAt = now();
-    if (its.kept === "read") {
-      if (!hasStoodStill(actor) && sinceMs < UNANSWERED_MS)
-        violated(`${actor} does not give its Lease back, as it was refused once`);
-      its.kept = undefined;
-    } else if (its.kept === "refused") its.kept = "read";
-    const holder = holderOf(lease);
-    if (!hasRead || holder === "" || isOf(actor, holder)) {
-      Object.assign(its, { knownAt: Infinity, silentReads: 0 });
-      return;
-    }
-    its.knownAt = Math.min(its.knownAt, now());
-    if (!lease || renewalOf(lease) !== its.renewal || hasStoodStill(actor)) return;
-    const unchangedMs = its.askedAt - its.knownAt;
-    // Whoever was just refused, as the Lease has changed, asks what has become of it.
-    const wasRefused = its.refusedAt > its.askedAt;
-    if (unchangedMs >= durationOf(lease) && !wasRefused)
-      violated(`${actor} goes on to wait for ${holder}, which it has not seen renew its Lease for ${unchangedMs} ms`);
-    if (!its.hasHeld && its.silentReads >= SILENT_READS && now() - its.writtenAt > SAID_MS)
-      violated(`${actor} waits for ${holder}, and does not say so`);
+    its.lostAt = holder !== "" && !isOf(actor, holder) ? Math.min(its.lostAt, now()) : Infinity;
   }
 
   /** Somebody has written the Lease. */
@@ -162,9 +92,9 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     const isRenewal = isOf(actor, was) && (is === "" || tenureOf(previous) === tenureOf(lease));
     if (isRenewal && before.by !== actor && Math.max(its.refusedAt, its.lookedAt) < before.at)
       violated(`${actor} writes its Lease over what ${before.by} has written, of which nothing has told it`);
-    if (is === "" && isOf(actor, was)) Object.assign(its, { releasedAt: sentAt, kept: undefined });
+    if (is === "" && isOf(actor, was)) its.releasedAt = sentAt;
     if (!isOf(actor, is)) return;
-    Object.assign(its, { hasHeld: true, lostAt: Infinity, releasedAt: undefined });
+    Object.assign(its, { lostAt: Infinity, releasedAt: undefined });
     if (was === "" || was === is || !previous) return;
     const unchangedMs = sentAt - its.readAt;
     if (its.renewal === renewalOf(previous) && unchangedMs < durationOf(previous))
@@ -181,25 +111,6 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
       violated(`${actor} sends ${call} after it has read that another has the Lease`);
   }
 
-  /** A write of the Lease leaves a process. */
-  function onWrite({ actor }: Caller, method: string): void {
-    const its = of(actor);
-    // It has got the answer to its last question.
-    Object.assign(its, { writtenAt: now(), knownAt: Math.min(its.knownAt, now()), kept: undefined });
-    if (method === "POST" && its.status === 200) violated(`${actor} makes a Lease that it has read`);
-  }
-
-  /** A write of the Lease was answered. */
-  function onWritten({ actor }: Caller, body: Fields, status: number): void {
-    const its = of(actor);
-    const isWaiting = !isOf(actor, textOf(dig(body, "spec", "holderIdentity")) ?? "");
-    const isHolder = isOf(actor, holderOf(lease));
-    if (status === 409 || status === 404) its.refusedAt = now();
-    if (status === 409 && isWaiting && isHolder) its.kept = "refused";
-    if (status === 200 && isWaiting && !its.hasHeld && successorOf(lease) === "")
-      violated(`${actor} writes the Lease of ${holderOf(lease)}, and does not say that it waits`);
-  }
-
   return {
     /** A request leaves a process. */
     onSent(caller: Caller, method: string, path: string, text = ""): void {
@@ -208,18 +119,15 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
       if (limitMs <= 0) violated(`${actor} sends ${call} ${-limitMs} ms after its time was up`);
       if (PREPARATION.test(call) && now() >= (mayPrepareUntil.get(actor) ?? -Infinity))
         violated(`${actor} sends ${call} without the Lease of its group's downscales`);
-      if (!actor.startsWith("reconciler-")) return;
-      if (method === "GET" && READ.test(path)) onAsked(actor);
-      else if (bodyOf(method, path, text)) onWrite(caller, method);
-      else onSent(caller, method, path);
+      if (actor.startsWith("reconciler-") && !isOfLease(method, path, text)) onSent(caller, method, path);
     },
 
     /** A request was answered, also by a refusal. */
     onAnswered(caller: Caller, method: string, path: string, text: string, status: number): void {
       if (!caller.actor.startsWith("reconciler-")) return;
-      if (method === "GET" && READ.test(path)) onRead(caller, status);
-      const body = bodyOf(method, path, text);
-      if (body) onWritten(caller, body, status);
+      if (!isOfLease(method, path, text)) return;
+      if (method === "GET") onRead(caller, status);
+      else if (status === 409 || status === 404) of(caller.actor).refusedAt = now();
     },
 
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
@@ -233,11 +141,10 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
   };
 }
 
-/** The Lease that a request writes; undefined if it writes none of that name. */
-function bodyOf(method: string, path: string, text: string): Fields | undefined {
-  if (method === "GET" || !WRITTEN.test(path)) return undefined;
-  const body = fieldsOf(JSON.parse(text || "{}"));
-  return dig(body, "metadata", "name") === NAME ? body : undefined;
+/** True of a request that reads or writes this Lease. */
+function isOfLease(method: string, path: string, text: string): boolean {
+  if (method === "GET") return READ.test(path);
+  return WRITTEN.test(path) && dig(JSON.parse(text || "{}"), "metadata", "name") === NAME;
 }
 
 const holderOf = (lease: KubeObject | undefined): string => textOf(dig(lease, "spec", "holderIdentity")) ?? "";
@@ -251,7 +158,3 @@ const renewalOf = (lease: KubeObject): string =>
   ["holderIdentity", "acquireTime", "renewTime", "leaseTransitions"]
     .map((field) => String(dig(lease, "spec", field)))
     .join(" ");
-
-/** Who says that it waits; "" if nobody does. */
-const successorOf = (lease: KubeObject | undefined): string =>
-  lease?.metadata.annotations?.["zonewise/successor"] ?? "";

@@ -90,12 +90,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     });
   const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
-  const leases = createLeaseSafety({
-    violated,
-    now,
-    processes: () => world().processes(),
-    isQuiet,
-  });
+  const leases = createLeaseSafety({ violated, now, isQuiet });
   /** True of a process that has not stood still for long. */
   const hasGoneOn = (actor: string): boolean => {
     const process = world()
