@@ -10,13 +10,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { buildAll } from "../../infra/build.ts";
-import { benchAgent } from "./agent.ts";
 import { benchCli } from "./cli.ts";
 import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
 import { benchLargeObjects } from "./large-objects.ts";
 import { benchMemory } from "./memory.ts";
-import { benchNodeUpdates } from "./node-updates.ts";
 import { describeMachine, renderTable } from "./page.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
@@ -29,8 +27,6 @@ import { benchWebhooks } from "./webhooks.ts";
 const BENCHES: Readonly<Record<string, Bench>> = {
   rollout: benchRollout,
   tick: benchTick,
-  nodes: benchNodeUpdates,
-  agent: benchAgent,
   settled: benchSettled,
   start: benchStart,
   cli: benchCli,

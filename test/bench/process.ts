@@ -18,9 +18,6 @@ export const MALLOC_ENV = Object.fromEntries(
 /** Node's additional arguments in infra/manifests/functions, for the webhook server. */
 export const SERVER_ARGS = readContainerArgs("functions/deployment.yaml");
 
-/** Those in infra/manifests/node-updates, for the agent. */
-export const AGENT_ARGS = readContainerArgs("node-updates/agent.yaml");
-
 interface Workload {
   readonly spec: {
     readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } };
