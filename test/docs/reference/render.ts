@@ -1,4 +1,7 @@
-/** The generated tables of the documentation: each is made of a table of the code and of the texts beside this file. */
+/**
+ * The generated tables of the documentation: each is made of a table of the code. What is said of a row in words is
+ * written in the page, in the row that begins with its name, and stays as it is written.
+ */
 import { globSync } from "node:fs";
 import { parse, parseAllDocuments } from "yaml";
 import { safeParse } from "zod/mini";
@@ -7,6 +10,7 @@ import { COMMANDS } from "../../../cli/program.ts";
 import { GLOBAL_FLAGS } from "../../../cli/flags.ts";
 import { VARIABLE_ROWS } from "../../../infra/config/variables.ts";
 import { shortDuration } from "../../../infra/duration.ts";
+import { messageOf } from "../../../infra/errors.ts";
 import type { MetricRow } from "../../../infra/metrics/registry.ts";
 import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
@@ -16,15 +20,9 @@ import { FAILURE_REASONS, SKIP_REASONS } from "../../../reconciler/nodes/snapsho
 import { PROMISES } from "../../drill/judge.ts";
 import { STAGES } from "../../drill/plan.ts";
 import { readPage, readSources, ROOT } from "../pages.ts";
-import { ANNOTATION_TEXTS } from "./annotations.ts";
-import { DOCTOR_TEXTS } from "./doctor.ts";
 import { ORIGINAL_FLAGS, variableOf } from "./flags.ts";
 import { leavesOf, refusalsIn } from "./chart.ts";
 import { CHECKS } from "../../../cli/decide/doctor/checks.ts";
-import { VALUE_TEXTS } from "./helm-values.ts";
-import { FAILURE_TEXTS, POLICY_TEXTS, SKIP_TEXTS } from "./nodes.ts";
-import { EVENT_TEXTS, REASON_TEXTS } from "./reasons.ts";
-import { TARGET_TEXTS } from "./targets.ts";
 
 const code = (text: string): string => `\`${text}\``;
 const codeOrNone = (text: string): string => (text === "" ? "" : code(text));
@@ -33,16 +31,40 @@ const table = (heads: readonly string[], rows: readonly (readonly string[])[]): 
     .map((cells) => `| ${cells.join(" | ")} |`.replaceAll("|  |", "| |"))
     .join("\n");
 
-/** Throws unless the texts are about these names and no others: a text that is missing is named. */
-function match(what: string, names: Iterable<string>, texts: Iterable<string>): void {
-  const [wanted, written] = [new Set(names), new Set(texts)];
+/** A block as it is in its page: the cells of each row by the name in the first one. */
+type Written = ReadonlyMap<string, readonly string[]>;
+
+const readRows = (block: string): Written =>
+  new Map(
+    [...block.matchAll(/^\| `(?<name>[^`]+)` \|(?<cells>.*)\|$/gm)].map(
+      ({ groups: { name = "", cells = "" } = {} }) => [name, cells.split("|").map((cell) => cell.trim())],
+    ),
+  );
+
+/** Throws unless the rows in the page are of these names and no others. */
+function match(written: Written, names: Iterable<string>): void {
+  const wanted = new Set(names);
   const missing = [...wanted].filter((name) => !written.has(name));
-  const extra = [...written].filter((name) => !wanted.has(name));
+  const extra = [...written.keys()].filter((name) => !wanted.has(name));
   if (missing.length + extra.length > 0)
     throw new Error(
-      `test/docs/reference/${what}.ts: write ${missing.join(", ") || "nothing"}; remove ${extra.join(", ") || "nothing"}`,
+      `write rows of ${missing.join(", ") || "nothing"}; remove those of ${extra.join(", ") || "nothing"}`,
     );
 }
+
+/** The last cells of a row, which are written by hand; throws if one says nothing. */
+function wordsOf(written: Written, name: string, count: number): readonly string[] {
+  const words = written.get(name)?.slice(-count) ?? [];
+  if (words.length < count || words.includes("")) throw new Error(`the row of ${name} says nothing`);
+  return words;
+}
+
+/** The block with other cells in its rows, whatever is between the tables. */
+const rewriteRows = (block: string, cellsOf: (name: string, words: readonly string[]) => readonly string[]): string =>
+  block.replaceAll(/^\| `[^`]+` \|.*\|$/gm, (line) => {
+    const [[name = "", cells = []] = []] = readRows(line);
+    return `| ${[code(name), ...cellsOf(name, cells)].join(" | ")} |`.replaceAll("|  |", "| |");
+  });
 
 function describeEvent({ requested, patienceMs, fails }: ReasonFacts): string {
   const after = patienceMs > 0 ? ` after ${patienceMs / 1000} s` : "";
@@ -53,15 +75,19 @@ function describePhase({ phase, blocksAfterMs }: ReasonFacts): string {
   return code(phase) + (blocksAfterMs === undefined ? "" : `; \`Blocked\` after ${blocksAfterMs / 60_000} min`);
 }
 
-const tableOfReasons = (isScaling: boolean): string =>
-  table(
-    ["reason", "phase", "Event", "meaning", "what to do"],
-    Object.entries(REASONS).flatMap(([name, facts]: [string, ReasonFacts]) => {
-      const [meaning, help] = REASON_TEXTS[name as keyof typeof REASONS];
-      const row = [code(name), describePhase(facts), describeEvent(facts), meaning, help];
-      return (facts.scaling === true) === isScaling ? [row] : [];
-    }),
+function tableOfReasons(written: Written, isScaling: boolean): string {
+  const rows = Object.entries(REASONS).filter(
+    ([, { scaling }]: [string, ReasonFacts]) => (scaling === true) === isScaling,
   );
+  match(
+    written,
+    rows.map(([name]) => name),
+  );
+  return table(
+    ["reason", "phase", "Event", "meaning", "what to do"],
+    rows.map(([name, facts]) => [code(name), describePhase(facts), describeEvent(facts), ...wordsOf(written, name, 2)]),
+  );
+}
 
 /** The Events that the code drafts, with their types. */
 function draftedEvents(): Map<string, Set<string>> {
@@ -76,36 +102,19 @@ function draftedEvents(): Map<string, Set<string>> {
   return events;
 }
 
-function tableOfEvents(): string {
+function tableOfEvents(written: Written, block: string): string {
   const drafted = draftedEvents();
-  match("reasons", drafted.keys(), Object.keys(EVENT_TEXTS));
-  return table(
-    ["Event", "type", "on", "meaning"],
-    Object.entries(EVENT_TEXTS).map(([name, [on, meaning]]) => [
-      code(name),
-      [...(drafted.get(name) ?? [])].toSorted().join(", "),
-      on,
-      meaning,
-    ]),
-  );
+  match(written, drafted.keys());
+  return rewriteRows(block, (name, [, ...words]) => [[...(drafted.get(name) ?? [])].toSorted().join(", "), ...words]);
 }
 
-function tablesOfAnnotations(): string {
-  const names = Object.values(ANNOTATION_TEXTS).flatMap((rows) => rows.map(([name]) => name));
+/** Labels and annotations that the code names; others' are in the page, too. */
+function tablesOfAnnotations(written: Written, block: string): string {
   const sources = readSources("functions", "reconciler", "infra", "test/drill");
   const own = [...sources.matchAll(/"((?:zonewise|grafana\.com)\/[\w-]+)"/g)].map(([, name = ""]) => name);
   const known = new Set([...Object.values(LABELS), ...Object.values(ANNOTATIONS), ...own]);
-  match(
-    "annotations",
-    known,
-    names.filter((name) => known.has(name) || !sources.includes(`"${name}"`)),
-  );
-  return Object.entries(ANNOTATION_TEXTS)
-    .map(([title, rows]) => {
-      const cells = rows.map(([name, kind, meaning]) => [code(name), kind, meaning]);
-      return `## ${title}\n\n${table(["name", "kind", "meaning"], cells)}`;
-    })
-    .join("\n\n");
+  match(new Map([...written].filter(([name]) => known.has(name) || !sources.includes(`"${name}"`))), known);
+  return block;
 }
 
 const tableOfVariables = (): string =>
@@ -155,20 +164,15 @@ const tableOfVerdicts = (): string =>
     }),
   );
 
-function tablesOfValues(): string {
+function tablesOfValues(written: Written, block: string): string {
   const values = leavesOf(parse(readPage("infra/helm/zonewise/values.yaml")));
   const refused = refusalsIn(JSON.parse(readPage("infra/helm/zonewise/values.schema.json")) as object);
-  const names = Object.values(VALUE_TEXTS).flatMap((section) => Object.keys(section));
-  match("helm-values", [...values.keys(), ...refused.keys()], names);
-  return Object.entries(VALUE_TEXTS)
-    .map(([title, section]) => {
-      const rows = Object.entries(section).map(([name, text]) => {
-        const value = values.has(name) ? code(JSON.stringify(values.get(name))) : "not set";
-        return [code(name), value, [text, refused.get(name) ?? ""].filter((one) => one !== "").join(". ")];
-      });
-      return `## ${title}\n\n${table(["value", "default", "meaning"], rows)}`;
-    })
-    .join("\n\n");
+  match(written, [...values.keys(), ...refused.keys()]);
+  return rewriteRows(block, (name, words) => {
+    const text = (words.at(-1) ?? "").replace(/(?:^|\. )refused: .*/, "");
+    const value = values.has(name) ? code(JSON.stringify(values.get(name))) : "not set";
+    return [value, [text, refused.get(name) ?? ""].filter((one) => one !== "").join(". ")];
+  });
 }
 
 const tableOfCommands = (): string =>
@@ -192,14 +196,11 @@ const tableOfCommandFlags = (): string =>
     ],
   );
 
-function tableOfChecks(): string {
+function tableOfChecks(written: Written, block: string): string {
   const levels = new Map<string, Set<string>>();
   for (const { check, level } of CHECKS) levels.set(check, (levels.get(check) ?? new Set()).add(level));
-  match("doctor", levels.keys(), Object.keys(DOCTOR_TEXTS));
-  return table(
-    ["check", "level", "what it finds"],
-    Object.entries(DOCTOR_TEXTS).map(([name, text]) => [code(name), [...(levels.get(name) ?? [])].join(", "), text]),
-  );
+  match(written, levels.keys());
+  return rewriteRows(block, (name, [, ...words]) => [[...(levels.get(name) ?? [])].join(", "), ...words]);
 }
 
 interface Configuration {
@@ -225,12 +226,9 @@ function tableOfWebhooks(): string {
   return table(["path", "type", "registered for", "while nothing answers"], rows);
 }
 
-function tableOfTargets(): string {
-  match("targets", Object.keys(targets), Object.keys(TARGET_TEXTS));
-  return table(
-    ["target", "paths", "what it does", "if it cannot decide"],
-    Object.entries(TARGET_TEXTS).map(([name, [paths, does, fault]]) => [code(name), paths, does, fault]),
-  );
+function tableOfTargets(written: Written, block: string): string {
+  match(written, Object.keys(targets));
+  return block;
 }
 
 interface Schema {
@@ -247,17 +245,27 @@ function fieldsOf({ properties = {} }: Schema, path = ""): [string, Schema][] {
   ]);
 }
 
-function tableOfPolicy(): string {
+/** What the page says of a field, unless its description in the definition says it. */
+function tableOfPolicy(written: Written): string {
   const file = readPage("infra/manifests/node-updates/crds/nodeupdatepolicies.yaml");
   const { spec } = parse(file) as { spec: { versions: [{ schema: { openAPIV3Schema: Schema } }] } };
   const fields = fieldsOf(spec.versions[0].schema.openAPIV3Schema.properties?.["spec"] ?? {});
-  const rows = fields.map(([path, { default: value, description = "" }]) => {
-    const texts = [POLICY_TEXTS[path] ?? "", description.replace(/\.$/, "")].filter((one) => one !== "");
-    return [code(path), value === undefined ? "" : code(JSON.stringify(value)), texts.join(". ")];
-  });
+  const rows = fields.map(([path, { default: value, description = "" }]) => [
+    code(path),
+    value === undefined ? "" : code(JSON.stringify(value)),
+    description.replace(/\.$/, "") || (written.get(path)?.[1] ?? ""),
+  ]);
   return table(
     ["field", "default", "meaning"],
     rows.filter(([, value, text]) => value !== "" || text !== ""),
+  );
+}
+
+function tableOfNodes(written: Written, heads: readonly string[], reasons: readonly string[]): string {
+  match(written, reasons);
+  return table(
+    heads,
+    reasons.map((one) => [code(one), ...wordsOf(written, one, heads.length - 1)]),
   );
 }
 
@@ -301,10 +309,10 @@ function tablesOfRights(): string {
     .join("\n\n");
 }
 
-/** Each block of the pages, by its name. */
-export const BLOCKS: Readonly<Record<string, () => string>> = {
-  reasons: () => tableOfReasons(false),
-  "reasons-scaling": () => tableOfReasons(true),
+/** Each block of the pages, by its name: made of the code, and of what is written in its rows, or in all of it. */
+const BLOCKS: Readonly<Record<string, (written: Written, block: string) => string>> = {
+  reasons: (written) => tableOfReasons(written, false),
+  "reasons-scaling": (written) => tableOfReasons(written, true),
   events: tableOfEvents,
   annotations: tablesOfAnnotations,
   variables: tableOfVariables,
@@ -320,16 +328,8 @@ export const BLOCKS: Readonly<Record<string, () => string>> = {
   targets: tableOfTargets,
   rights: tablesOfRights,
   "node-policy": tableOfPolicy,
-  "node-waits": () =>
-    table(
-      ["reason", "meaning"],
-      SKIP_REASONS.map((one) => [code(one), SKIP_TEXTS[one]]),
-    ),
-  "node-ends": () =>
-    table(
-      ["reason", "meaning", "what follows"],
-      FAILURE_REASONS.map((one) => [code(one), ...FAILURE_TEXTS[one]]),
-    ),
+  "node-waits": (written) => tableOfNodes(written, ["reason", "meaning"], SKIP_REASONS),
+  "node-ends": (written) => tableOfNodes(written, ["reason", "meaning", "what follows"], FAILURE_REASONS),
   "drill-promises": () =>
     table(
       ["promised", "which means"],
@@ -342,12 +342,17 @@ export const BLOCKS: Readonly<Record<string, () => string>> = {
     ),
 };
 
-const BLOCK = /<!-- generated: (?<name>[\w-]+) -->\n[^]*?<!-- end -->/g;
+const BLOCK = /<!-- generated: (?<name>[\w-]+) -->\n(?<block>[^]*?)<!-- end -->/g;
 
 /** A page with its blocks as they are generated. */
 export const renderBlocks = (page: string): string =>
-  page.replaceAll(BLOCK, (_, name: string) => {
+  page.replaceAll(BLOCK, (_, name: string, block: string) => {
     const render = BLOCKS[name];
     if (render === undefined) throw new Error(`there is no block ${name}; there are ${Object.keys(BLOCKS).join(", ")}`);
-    return `<!-- generated: ${name} -->\n\n${render()}\n\n<!-- end -->`;
+    const written = block.trim();
+    try {
+      return `<!-- generated: ${name} -->\n\n${render(readRows(written), written)}\n\n<!-- end -->`;
+    } catch (error) {
+      throw new Error(`the block ${name} cannot be generated: ${messageOf(error)}`, { cause: error });
+    }
   });
