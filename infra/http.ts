@@ -1,6 +1,6 @@
 /**
  * The HTTP client: exchanges over connections of their own, within a deadline and with a bounded answer. Calls to the
- * Kubernetes API use kubernetes/transport.ts instead: it keeps connections, and sends the time left with each call.
+ * Kubernetes API use kubernetes/request.ts instead: it keeps connections, and sends the time left with each call.
  */
 import http from "node:http";
 import https, { type RequestOptions } from "node:https";

@@ -1,5 +1,5 @@
 /** Converts responses of the API server and network errors to a RolloutError. */
-import { decodeStatus } from "./pod-protobuf.ts";
+import { decodeStatus } from "./protobuf.ts";
 import { type ErrorCode, messageOf, RolloutError } from "../errors.ts";
 
 /** The fields of a failure's metav1.Status that are read. */

@@ -1,6 +1,6 @@
 /**
- * Decodes protobuf of the API server to the JSON form of the same object. Each message lists the fields to decode;
- * other fields are skipped. A value of the wrong type, or one that exceeds its message, throws.
+ * Decodes lists of pods, and failures, from protobuf of the API server to the JSON form of the same object. Each message
+ * lists the fields to decode; other fields are skipped. A value of the wrong type, or one that exceeds its message, throws.
  * https://protobuf.dev/programming-guides/encoding/
  */
 import { PbfReader } from "pbf";
@@ -9,7 +9,7 @@ import { formatTimestamp, LAST_SECOND } from "../timestamp.ts";
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 /** The decoders of a message's fields, by their numbers in generated.proto. */
-export type Message = Readonly<Record<number, OnField>>;
+type Message = Readonly<Record<number, OnField>>;
 type OnField = (into: Fields, source: Source) => void;
 type Fields = Record<string, unknown>;
 
@@ -29,44 +29,44 @@ const NUMBER = 0;
 const WITH_LENGTH = 2;
 
 /** A text; omitted if empty. */
-export const text =
+const text =
   (name: string): OnField =>
   (into, source) => {
     const value = readText(source);
     if (value !== "") into[name] = value;
   };
 
-export const flag =
+const flag =
   (name: string): OnField =>
   (into, source) =>
     void (into[name] = readNumber(source) !== 0);
 
-export const integer =
+const integer =
   (name: string): OnField =>
   (into, source) =>
     void (into[name] = readNumber(source));
 
 /** RFC 3339 in UTC, to the second; null for the zero time. */
-export const time =
+const time =
   (name: string): OnField =>
   (into, source) => {
     const { seconds } = readMessage(TIME, source) as { seconds?: number };
     into[name] = seconds === undefined ? null : (source.times.get(seconds) ?? nameTime(seconds, source));
   };
 
-export const object =
+const object =
   (name: string, message: Message): OnField =>
   (into, source) =>
     void (into[name] = readMessage(message, source));
 
-export const element =
+const element =
   (name: string, message: Message): OnField =>
   (into, source) => {
     const list = (into[name] ??= []) as unknown[];
     list.push(readMessage(message, source));
   };
 
-export const entry =
+const entry =
   (name: string): OnField =>
   (into, source) => {
     const map = (into[name] ??= {}) as Fields;
@@ -91,7 +91,7 @@ const MAGIC = "k8s\0";
  * Decodes a response of the expected kind.
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
  */
-export function decodeResponse(bytes: Buffer, kind: string, message: Message): Fields {
+function decodeResponse(bytes: Buffer, kind: string, message: Message): Fields {
   const decoder = createDecoder(kind, message);
   const object = decoder.read(bytes);
   decoder.end();
@@ -106,7 +106,7 @@ export interface Decoder<T = Fields> {
   readonly end: () => T;
 }
 
-export function createDecoder(kind: string, message: Message): Decoder {
+function createDecoder(kind: string, message: Message): Decoder {
   const times: Source["times"] = new Map();
   const texts: Source["texts"] = [];
   const envelope: Fields = {};
@@ -286,4 +286,57 @@ function endOfValue(reader: PbfReader): number {
   const end = reader.pos + length;
   if (end > reader.length) throw tooLong();
   return end;
+}
+
+// The messages. The field numbers are those of k8s.io/api/core/v1/generated.proto and
+// k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `PodObject`.
+
+const OWNER: Message = {
+  1: text("kind"),
+  3: text("name"),
+  4: text("uid"),
+  5: text("apiVersion"),
+  6: flag("controller"),
+};
+
+const METADATA: Message = {
+  1: text("name"),
+  3: text("namespace"),
+  5: text("uid"),
+  6: text("resourceVersion"),
+  8: time("creationTimestamp"),
+  9: time("deletionTimestamp"),
+  11: entry("labels"),
+  12: entry("annotations"),
+  13: element("ownerReferences", OWNER),
+};
+
+const CONDITION: Message = { 1: text("type"), 2: text("status"), 4: time("lastTransitionTime"), 5: text("reason") };
+
+const CONTAINER: Message = {
+  2: object("state", { 1: object("waiting", { 1: text("reason") }), 2: object("running", { 1: time("startedAt") }) }),
+  4: flag("ready"),
+  5: integer("restartCount"),
+  6: text("image"),
+};
+
+const POD_STATUS: Message = {
+  1: text("phase"),
+  2: element("conditions", CONDITION),
+  7: time("startTime"),
+  8: element("containerStatuses", CONTAINER),
+  10: element("initContainerStatuses", CONTAINER),
+};
+
+const LIST_METADATA: Message = { 2: text("resourceVersion"), 3: text("continue"), 4: integer("remainingItemCount") };
+const POD: Message = { 1: object("metadata", METADATA), 3: object("status", POD_STATUS) };
+const POD_LIST: Message = { 1: object("metadata", LIST_METADATA), 2: element("items", POD) };
+const STATUS: Message = { 2: text("status"), 3: text("message"), 4: text("reason"), 6: integer("code") };
+
+/** A decoder of one list of pods, or of one page. */
+export const createPodListDecoder = (): Decoder => createDecoder("PodList", POD_LIST);
+
+/** Decodes a metav1.Status; throws if `bytes` is none. */
+export function decodeStatus(bytes: Buffer): unknown {
+  return decodeResponse(bytes, "Status", STATUS);
 }

@@ -20,8 +20,7 @@ import type {
   V1TokenReview,
   V1ValidatingWebhookConfiguration,
 } from "@kubernetes/client-node";
-import { createPodListDecoder } from "./pod-protobuf.ts";
-import type { Decoder } from "./protobuf.ts";
+import { createPodListDecoder, type Decoder } from "./protobuf.ts";
 
 /** A client-node type as plain JSON: its Dates are RFC 3339 strings. */
 export type Json<T> = T extends Date
@@ -60,7 +59,7 @@ export function resourceOf<T>(apiVersion: string, plural: string): Resource<T> {
 }
 
 export type StatefulSet = Json<V1StatefulSet>;
-/** The fields of a pod that are read; lists of pods have no others (pod-protobuf.ts), and not its spec. */
+/** The fields of a pod that are read; lists of pods have no others (protobuf.ts), and not its spec. */
 export interface PodObject {
   readonly metadata?: Pick<
     ObjectMeta,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
-import { createPodListDecoder } from "../../../infra/kubernetes/pod-protobuf.ts";
+import { createPodListDecoder } from "../../../infra/kubernetes/protobuf.ts";
 import { type PodObject, pods } from "../../../infra/kubernetes/resources.ts";
 import { isTerminating } from "../../../reconciler/model/health.ts";
 import { type Pod, readPod } from "../../../reconciler/model/pod.ts";

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { readText } from "../../../infra/http.ts";
-import { openExchange, type WireRequest } from "../../../infra/kubernetes/transport.ts";
+import { openExchange, type WireRequest } from "../../../infra/kubernetes/request.ts";
 import { splitLines } from "../../../infra/kubernetes/watch.ts";
 
 export interface WatchEvent<T> {

@@ -57,7 +57,7 @@ export interface World {
   evict(name: string, uid: string): void;
   /** Milliseconds since the play began. */
   now(): number;
-  /** Changes when more time passes than a call, an eviction or a Lease lasts. */
+  /** Changes when more time passes than a call or an eviction lasts. */
   epoch(): number;
   elapse(): void;
   reach(what: string): void;
@@ -161,9 +161,7 @@ export function createWorld(options: WorldOptions): World {
   const reach = options.reach ?? (() => {});
   const port = { ...options, store, fate, reach, judge, unchanging: !options.revives, epoch: () => epoch };
 
-  /**
-   * Enough time for every reservation to expire, every call and eviction to be given up, and every Lease to be lost.
-   */
+  /** Enough time for every reservation to expire, and every call and eviction to be given up. */
   function elapse(): void {
     now += LONG_MS;
     epoch++;

@@ -4,15 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
 import { PbfWriter } from "pbf";
-import { createPodListDecoder, decodeStatus } from "../../../infra/kubernetes/pod-protobuf.ts";
+import { createPodListDecoder, decodeStatus } from "../../../infra/kubernetes/protobuf.ts";
 import type { ListBody, PodObject } from "../../../infra/kubernetes/resources.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { podJson } from "../../bench/pod-list.ts";
 import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
 import { podObject } from "../../reconciler/builders.ts";
 import { arbitraryPod } from "./arbitrary-pod.ts";
+import fc from "fast-check";
 
 const TIME = "2026-01-02T03:04:05Z";
 
