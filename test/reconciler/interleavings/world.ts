@@ -22,6 +22,9 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const UP_MS = 20_000;
 const BUDGETS = keyOf(disruptionBudgets);
 
+/** For so long a pod that was Ready may recover (§1.4a). */
+const RECOVERY_MS = 5 * 60_000;
+
 /** How a pod fails and recovers by itself. */
 const STUMBLES: Partial<Record<Life, "ready" | "failed" | "limping">> = {
   ready: "failed",
@@ -101,15 +104,20 @@ export function createWorld(options: WorldOptions): World {
   /** Judges the removal of a pod; `isSurplus` for one beyond the replicas, which its own zone's limit does not count. */
   function lose(pod: Pod, isSurplus = false): void {
     const { name } = pod.metadata;
-    if (cluster.lifeOf(pod) === "terminating") return;
+    const life = cluster.lifeOf(pod);
+    if (life === "terminating") return;
+    // No container of it has worked for so long that replacing it makes nothing unavailable.
+    const turnedAt = pod.status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "";
+    const isIdle = life === "failed" && START + now - Date.parse(turnedAt) >= RECOVERY_MS;
     const zone = ownerOf(name);
     const others = [...disrupted].filter((other) => other !== name);
     const isPeer = (other: string): boolean =>
       spec.podNamePartitionRegex === undefined || other.split("-").at(-1) === String(ordinalOf(pod));
     const elsewhere = others.filter((other) => ownerOf(other) !== zone && isPeer(other));
     const here = others.filter((other) => ownerOf(other) === zone);
-    if (elsewhere.length > 0) violations.push(`${name} deleted while ${elsewhere.join(", ")} of another zone is down`);
-    if (!isSurplus && spec.podNamePartitionRegex === undefined && here.length >= most)
+    if (!isIdle && elsewhere.length > 0)
+      violations.push(`${name} deleted while ${elsewhere.join(", ")} of another zone is down`);
+    if (!isIdle && !isSurplus && spec.podNamePartitionRegex === undefined && here.length >= most)
       violations.push(`${name} deleted while ${here.join(", ")} is down`);
     deleted.push(name);
     disrupted.add(name);
