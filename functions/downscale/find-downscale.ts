@@ -1,5 +1,5 @@
 /** The first steps of both downscale webhooks: is the request a downscale (§3.1-§3.5, §4.1)? */
-import { compareReplicas, readScalable, type Scalable, type Unscalable } from "../../reconciler/downscale/scalable.ts";
+import { readScalable, type Scalable, type Unscalable } from "../../reconciler/downscale/scalable.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 
@@ -18,11 +18,11 @@ export function findDownscale(request: AdmissionRequest, otherKinds: Unscalable[
   if ("problem" in old) return allowUnreadable("old", old, otherKinds);
   const next = readScalable(request.object);
   if ("problem" in next) return allowUnreadable("new", next, otherKinds);
-  const direction = compareReplicas(old.replicas, next.replicas);
-  if (direction === "unknown")
+  const [from, to] = [old.replicas, next.replicas];
+  if ((from === null) !== (to === null))
     return allowWithWarning("ReplicasUnknown", "old/new replicas is nil, allowing the change");
-  if (direction === "not down") return { allowed: true, reason: "NoDownscale" };
-  return { old, from: Number(old.replicas), to: Number(next.replicas) };
+  if (from === null || to === null || to >= from) return { allowed: true, reason: "NoDownscale" };
+  return { old, from, to };
 }
 
 /** The downscale webhooks fail open if they cannot decide. */

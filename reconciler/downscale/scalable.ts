@@ -1,4 +1,4 @@
-/** Reads scalable objects from an admission review, and compares their replicas (§3.1-§3.5). */
+/** Reads scalable objects from an admission review (§3.1-§3.5). */
 import * as z from "zod";
 
 export interface Scalable {
@@ -55,11 +55,4 @@ function unsupportedKind(apiVersion: string, kind: string): Unscalable {
   return VERSIONS.has(apiVersion)
     ? { cause: "kind", problem: `unsupported type ${apiVersion}, Kind=${kind}` }
     : { cause: "decode", problem: `no kind "${kind}" is registered for version "${apiVersion}"` };
-}
-
-/** Unknown if only one of the two is null (§3.5). */
-export function compareReplicas(from: number | null, to: number | null): "down" | "not down" | "unknown" {
-  if (from === null && to === null) return "not down";
-  if (from === null || to === null) return "unknown";
-  return to < from ? "down" : "not down";
 }

@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 import { RE2JS } from "re2js";
 import { compilePartition } from "../../../reconciler/budget/partition.ts";
-import { findBudget } from "../../../reconciler/budget/zpdb.ts";
-import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
-import { budgetPods } from "./builders.ts";
-import { object, parse, selector } from "./stored.ts";
+import { BUDGET_KIND, findBudget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
+import { budget as parse, budgetObject as object, budgetPods } from "./builders.ts";
 
 describe("the partition of a pod", () => {
   const OPTIONAL = "ingester(-foo)?-zone-[a-z]-([0-9]+)";
@@ -94,7 +92,7 @@ describe("a pattern that would compile to a large program", () => {
     const ref = { kind: BUDGET_KIND, namespace: "test", name: "ingester", uid: "u" } as const;
     const content = parseBudget(object({ podNamePartitionRegex: LARGE[0] }));
     const [pod] = budgetPods({ name: "ingester-zone-a" });
-    const found = pod && findBudget(pod, [{ ref, content, ...selector }]);
+    const found = pod && findBudget(pod, [{ ref, content, matchLabels: { "rollout-group": "ingester" } }]);
     assert.ok(found && "reason" in found);
     assert.equal(found.reason, "BudgetInvalid");
     assert.match(found.message, /expression too large/);

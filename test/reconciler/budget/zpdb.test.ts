@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { allowedUnavailable, type Budget, parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
-import { object, parse, selector } from "./stored.ts";
+import { budget as parse, budgetObject as object } from "./builders.ts";
 
 const REGEX = "[a-z\\-]+-zone-[a-z]-([0-9]+)";
 
@@ -30,7 +30,7 @@ describe("an invalid budget", () => {
   const REFUSED: readonly [unknown, string][] = [
     [{}, "no spec found in unstructured object"],
     [{ spec: [] }, ".spec accessor error: it is not of the type map[string]interface{}"],
-    [object({}, { kind: "PodDisruptionBudget" }), "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
+    [{ ...object({}), kind: "PodDisruptionBudget" }, "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
     [
       object({ maxUnavailable: null, maxUnavailablePercentage: null }),
       "invalid value: only one of maxUnavailable or maxUnavailablePercentage may be set",
@@ -120,7 +120,7 @@ describe("an invalid budget", () => {
     // Two errors: upstream has the same order.
     [object({ maxUnavailable: -1, selector: {} }), "invalid value: max unavailable must be 0 <= val, got -1"],
     [
-      object({ maxUnavailable: -1 }, { kind: "Pod" }),
+      { ...object({ maxUnavailable: -1 }), kind: "Pod" },
       "unexpected object kind - expecting ZoneAwarePodDisruptionBudget",
     ],
     [null, "no spec found in unstructured object"],
@@ -137,7 +137,7 @@ describe("a valid budget", () => {
       {
         namespace: "test",
         name: "ingester",
-        uid: "u",
+        uid: "uid-ingester",
         allowance: { pods: 1 },
         partitionOf: undefined,
       },
@@ -162,7 +162,7 @@ describe("a valid budget", () => {
 
 describe("the selector", () => {
   it("is known of an invalid budget too, unless the selector itself is invalid", () => {
-    assert.deepEqual(selectorOf(object({ maxUnavailable: -1 })), selector.matchLabels);
+    assert.deepEqual(selectorOf(object({ maxUnavailable: -1 })), { "rollout-group": "ingester" });
     assert.equal(selectorOf(object({ selector: { matchLabels: { a: 1 } } })), undefined);
     assert.equal(selectorOf(undefined), undefined);
   });

@@ -3,24 +3,10 @@ import { describe, it } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { refuseByHealth } from "../../../reconciler/downscale/decide-admission.ts";
 import { endpointsOf, leavingOrdinals, readPreparation } from "../../../reconciler/downscale/preparation.ts";
-import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";
+import { readScalable } from "../../../reconciler/downscale/scalable.ts";
 import { zone } from "../builders.ts";
 
 const SHRINKING = zone({ name: "ingester-zone-x" });
-
-describe("the direction of a change of replicas", () => {
-  const CASES: readonly [number | null, number | null, string][] = [
-    [null, null, "not down"],
-    [null, 3, "unknown"],
-    [3, null, "unknown"],
-    [3, 5, "not down"],
-    [3, 3, "not down"],
-    [5, 3, "down"],
-    [1, 0, "down"],
-  ];
-  for (const [from, to, expected] of CASES)
-    it(`${from} to ${to}: ${expected}`, () => assert.equal(compareReplicas(from, to), expected));
-});
 
 describe("reading a scalable object", () => {
   const apps = (kind: string, spec: unknown): unknown => ({ apiVersion: "apps/v1", kind, metadata: {}, spec });
@@ -86,6 +72,11 @@ describe("waiting for other zones' health", () => {
       "no replicas, and its last pod terminates",
       { replicas: 0, statusReplicas: 1, pods: { 0: { terminating: true } } },
       "statefulset ingester-zone-a has 0 replicas, and ingester-zone-a-0 is still terminating",
+    ],
+    [
+      "a status that is older than its spec: it may be about to roll out",
+      { generation: 2, observedGeneration: 1 },
+      "statefulset ingester-zone-a has 3 replicas, which the StatefulSet controller has not observed yet",
     ],
     [
       "outdated pods",

@@ -196,3 +196,14 @@ describe("concluding pending downscales", () => {
     assert.equal(on.written(), OLD);
   });
 });
+
+it("the time of a downscale stays in its Lease while a step of the group is under way, and moves once none is", async (t) => {
+  const on = await set(t);
+  const zone = createZone(on, "web", { replicas: 3 });
+  on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
+  const isLeftOut = ({ name }: { readonly name: string }): boolean => name === LEASE;
+  for (let i = 0; i < 2; i++) assert.deepEqual(await on.conclude(["default"], undefined, isLeftOut), [LIST]);
+  assert.equal(on.written(), undefined);
+  await on.conclude();
+  assert.equal(on.written(), OLD);
+});

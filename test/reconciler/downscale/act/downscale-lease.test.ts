@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../../../infra/clock.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { PendingDownscales } from "../../../../reconciler/downscale/pending.ts";
-import { takeDownscaleLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
+import { leasesOf, nameLease, takeDownscaleLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import { setStage, type Stage } from "../../../functions/stage.ts";
 
 const LATE: PendingDownscales = {
@@ -97,4 +97,28 @@ describe("the Lease of a group", () => {
     const both = await Promise.all([take({ cluster }, "second"), take({ cluster }, "third")]);
     assert.equal(both.filter((one) => "release" in one).length, 1);
   });
+});
+
+describe("the Leases of groups", () => {
+  const of = (...groups: string[]) => {
+    const isOf = leasesOf(new Set(groups));
+    return (namespace: string, name: string) => isOf({ namespace, name });
+  };
+
+  it("are those of their namespace and name", () => {
+    const isOf = of("one/ingester");
+    assert.deepEqual(
+      [
+        isOf("one", nameLease("ingester", "a")),
+        isOf("two", nameLease("ingester", "a")),
+        isOf("one", nameLease("store", "a")),
+      ],
+      [true, false, false],
+    );
+  });
+
+  it("with an empty name are none: such a group is refused", () =>
+    assert.equal(of("one/")("one", nameLease("", "zone-a")), false));
+
+  it("are none for a step that is none of a group's", () => assert.equal(of("phased")("phased", "any"), false));
 });
