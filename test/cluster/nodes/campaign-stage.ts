@@ -151,6 +151,16 @@ export async function judge({ stage, nodeStage, web }: Campaign): Promise<void> 
     [],
     describe(entries),
   );
+  const { items } = await stage.admin.call<{ items: readonly { reason: string; involvedObject: { name: string } }[] }>(
+    "GET",
+    "/api/v1/namespaces/default/events",
+  );
+  const told = items.filter(({ involvedObject }) => involvedObject.name === nodeStage.nodes[0]?.metadata?.name);
+  for (const reason of ["UpdateStarted", "NodeUpdated"])
+    assert.ok(
+      told.some((one) => one.reason === reason),
+      reason,
+    );
   for (const { metadata } of nodeStage.nodes) {
     // An agent may report a moment before the reconciler gives its node back.
     let left: unknown;
@@ -159,7 +169,7 @@ export async function judge({ stage, nodeStage, web }: Campaign): Promise<void> 
       async () => {
         const node = await stage.admin.call<Node>("GET", `/api/v1/nodes/${metadata?.name}`);
         const names = Object.keys(node.metadata?.annotations ?? {});
-        left = [node.spec?.unschedulable, ...names.filter((name) => name.startsWith("zonewise.dev/"))];
+        left = [node.spec?.unschedulable, ...names.filter((name) => /zonewise|scale-down|do-not-disrupt/.test(name))];
         return (left as unknown[]).every((one) => one === undefined);
       },
     );

@@ -1,6 +1,6 @@
 /**
- * Whole campaigns over twelve nodes in three zones, with a zone-aware and a core budget: never two zones disrupted,
- * never more nodes than allowed, and every node comes back.
+ * Whole campaigns over twelve nodes in three zones, with a zone-aware and a core budget, under the rights of the
+ * manifests: never two zones disrupted, never more nodes than allowed, and every node comes back as it was.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
@@ -14,7 +14,11 @@ for (const { maxConcurrent, allowed } of [
   { maxConcurrent: 1, allowed: 1 },
 ] as const)
   it(`twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
-    const campaign = await openCampaign(t, { nodes: 12, spec: { maxConcurrent }, web: 6 });
+    const campaign = await openCampaign(t, {
+      nodes: 12,
+      spec: { maxConcurrent, features: { protectFromScaleDown: true } },
+      web: 6,
+    });
     campaign.startReconciler();
     await campaign.until("every node updated", (shadows) => shadows.length === 12 && shadows.every(isUpdated));
     assert.ok(campaign.most() <= allowed, `${campaign.most()} at once`);

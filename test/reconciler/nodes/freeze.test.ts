@@ -10,63 +10,34 @@ const failed = [
   { node: "a", startedAt: entry("a").startedAt, to: "1.1.0", at: at(-1), reason: "RebootTimeout", message: "" },
 ];
 
-table("a failure", [
-  [
-    "after a reboot freezes at once, and starts nothing in that pass",
-    { nodes: "a R/E newboot Draining, b", spec: { maxConcurrent: 2 } },
-    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0; failed a UpdateFailed; frozen UpdateFailed; skips b Frozen",
-  ],
-  [
-    "after a reboot reboots no other node in that pass",
-    { nodes: "a R/E newboot Draining, b S/S Holding", spec: { maxConcurrent: 2 } },
-    "wants a I; slots a Recovering ends UpdateFailed, b Holding; deferred a UpdateFailed 0; failed a UpdateFailed; frozen UpdateFailed",
-  ],
-  [
-    "before the reboot does not freeze: that node waits",
-    "a S/E Staging",
-    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0",
-  ],
-  [
-    "of the call to reboot does not freeze",
-    "a R/E Draining",
-    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0",
-  ],
-  [
-    "of fewer than `maxFailed` does not freeze",
-    { nodes: "a R/E newboot Draining", spec: { maxFailed: 2 } },
-    "wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0; failed a UpdateFailed",
-  ],
-]);
+table(
+  "a failure",
+  `
+  after a reboot freezes at once, and starts nothing in that pass | a R/E newboot Draining, b {maxConcurrent: 2}
+    | wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0; failed a UpdateFailed; frozen UpdateFailed; skips b Frozen
+  after a reboot reboots no other node in that pass | a R/E newboot Draining, b S/S Holding {maxConcurrent: 2}
+    | wants a I; slots a Recovering ends UpdateFailed, b Holding; deferred a UpdateFailed 0; failed a UpdateFailed; frozen UpdateFailed
+  before the reboot does not freeze: that node waits | a S/E Staging
+    | wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0
+  of the call to reboot does not freeze | a R/E Draining
+    | wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0
+  of fewer than \`maxFailed\` does not freeze | a R/E newboot Draining {maxFailed: 2}
+    | wants a I; slots a Recovering ends UpdateFailed; deferred a UpdateFailed 0; failed a UpdateFailed
+`,
+);
 
 table(
   "while a policy is frozen",
-  [
-    [
-      "nothing starts, and no staged node reboots",
-      { nodes: "a S/S Holding fresh, b", spec: { maxConcurrent: 5 } },
-      "slots a Holding; frozen RebootTimeout; skips b Frozen",
-    ],
-    [
-      "a node that is being drained is put back into service, and is tried again after it",
-      "a R/S Draining fresh",
-      "wants a I; slots a Draining ends Frozen; deferred a Frozen 0; frozen RebootTimeout",
-    ],
-    [
-      "one that is not Ready is left cordoned",
-      "a R/S Draining fresh notready",
-      "slots a Draining; frozen RebootTimeout",
-    ],
-    [
-      "one whose reboot is announced as well",
-      "a R/S Draining fresh announced",
-      "slots a Rebooting; frozen RebootTimeout",
-    ],
-    [
-      "nodes that have rebooted finish",
-      "a R/R Returning fresh newboot",
-      "wants a M; slots a Returning; frozen RebootTimeout",
-    ],
-  ],
+  `
+  nothing starts, and no staged node reboots | a S/S Holding fresh, b {maxConcurrent: 5}
+    | slots a Holding; frozen RebootTimeout; skips b Frozen
+  a node that is being drained is put back into service, and is tried again after it | a R/S Draining fresh
+    | wants a I; slots a Draining ends Frozen; deferred a Frozen 0; frozen RebootTimeout
+  one that is not Ready is left cordoned | a R/S Draining fresh notready | slots a Draining; frozen RebootTimeout
+  one whose reboot is announced as well | a R/S Draining fresh announced | slots a Rebooting; frozen RebootTimeout
+  nodes that have rebooted finish | a R/R Returning fresh newboot
+    | wants a M; slots a Returning; frozen RebootTimeout
+`,
   { status: frozen },
 );
 
@@ -129,43 +100,22 @@ it("a policy does not go on by an id that was used before", () => {
 
 table(
   "once a person has named the freeze",
-  [
-    [
-      "others start, and the stuck node has no slot any more",
-      { nodes: `${gone}, b`, spec: { unfreeze: "f1" } },
-      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering",
-    ],
-    [
-      "a released node that is cordoned by us and Ready takes a slot",
-      "a R/R newboot cordoned, b, c, d",
-      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached",
-    ],
-    [
-      "a released node that serves takes a slot until its agent has reported",
-      "a R/R newboot, b, c, d",
-      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached",
-    ],
-    [
-      "a released node that is not Ready takes a slot",
-      `${gone}, b, c, d`,
-      "wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached",
-    ],
-    [
-      "a released node that is at rest takes none",
-      "a updated, b, c, d",
-      "wants b S, c S; slots b Starting, c Starting; deferred a ReleasedByHand 1; skips d LimitReached",
-    ],
-    [
-      "also if it is not Ready",
-      "a updated notready, b, c, d",
-      "wants b S, c S; slots b Starting, c Starting; deferred a ReleasedByHand 1; skips d LimitReached",
-    ],
-    [
-      "one that is cordoned by us and Ready takes the only slot",
-      { nodes: "a R/R newboot cordoned, b, c", spec: { unfreeze: "f1" } },
-      "wants a I; deferred a ReleasedByHand 1; skips a Recovering, b LimitReached, c LimitReached",
-    ],
-  ],
+  `
+  others start, and the stuck node has no slot any more | a R/S announced notready cordoned, b {unfreeze: f1}
+    | wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering
+  a released node that is cordoned by us and Ready takes a slot | a R/R newboot cordoned, b, c, d
+    | wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached
+  a released node that serves takes a slot until its agent has reported | a R/R newboot, b, c, d
+    | wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached
+  a released node that is not Ready takes a slot | a R/S announced notready cordoned, b, c, d
+    | wants b S, a I; slots b Starting; deferred a ReleasedByHand 1; skips a Recovering, c LimitReached, d LimitReached
+  a released node that is at rest takes none | a updated, b, c, d
+    | wants b S, c S; slots b Starting, c Starting; deferred a ReleasedByHand 1; skips d LimitReached
+  also if it is not Ready | a updated notready, b, c, d
+    | wants b S, c S; slots b Starting, c Starting; deferred a ReleasedByHand 1; skips d LimitReached
+  one that is cordoned by us and Ready takes the only slot | a R/R newboot cordoned, b, c {unfreeze: f1}
+    | wants a I; deferred a ReleasedByHand 1; skips a Recovering, b LimitReached, c LimitReached
+`,
   { spec: { unfreeze: "f1", maxConcurrent: 2 }, status: stuck },
 );
 

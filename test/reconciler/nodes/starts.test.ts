@@ -36,91 +36,65 @@ for (const [maxConcurrent, total, count] of [
     assert.equal(planPass(snapshot(nodes, { policy: policy(spec) })).started.length, count);
   });
 
-table("a node starts", [
-  [
-    "by name, where nothing else tells them apart",
-    "c, a, b",
-    "wants a S; slots a Starting; skips b LimitReached, c LimitReached",
-  ],
-  ["with fewer failures first", "a failing, b", "wants b S; slots b Starting; skips a LimitReached"],
-  [
-    "other than the controller's own first",
-    { nodes: "a, b", ownNode: "a" },
-    "wants b S; slots b Starting; skips a LimitReached",
-  ],
-  [
-    "by name where the controller's own is not among them",
-    { nodes: "b, a", ownNode: "z" },
-    "wants a S; slots a Starting; skips b LimitReached",
-  ],
-  [
-    "and the controller's own last",
-    { nodes: "a, b, c", ownNode: "a", spec: { maxConcurrent: 3 } },
-    "wants b S, c S, a S; slots b Starting, c Starting, a Starting",
-  ],
-  ["only if its host has chosen an update", "a nothing", "nothing"],
-  ["also to a lower version that its host has chosen", "a lower", "wants a S 0.9.0; slots a Starting"],
-  [
-    "unless a node that is stuck or failing has the slot",
-    "a R/S Draining, b",
-    "slots a Draining; skips b LimitReached",
-  ],
-  [
-    "of a percentage of those that no other policy selects",
-    { nodes: "a, b, c, d", contested: ["c", "d"], spec: { maxConcurrent: "50%" } },
-    "wants a S; slots a Starting; skips c SeveralPolicies, d SeveralPolicies, b LimitReached",
-  ],
-  ["after no more reads than it needs", "a unread, b unread, c", "skips b LimitReached, c LimitReached; reads a"],
-  [
-    "after those that were held too long",
-    { nodes: "a, b", status: { deferred: [{ node: "a", count: 0, at: at(-MINUTE), reason: "HeldTooLong" }] } },
-    "wants b S; slots b Starting; deferred a HeldTooLong 0; skips a LimitReached",
-  ],
-]);
+table(
+  "a node starts",
+  `
+  by name, where nothing else tells them apart | c, a, b
+    | wants a S; slots a Starting; skips b LimitReached, c LimitReached
+  with fewer failures first | a failing, b | wants b S; slots b Starting; skips a LimitReached
+  other than the controller's own first | a, b {ownNode: a} | wants b S; slots b Starting; skips a LimitReached
+  by name where the controller's own is not among them | b, a {ownNode: z}
+    | wants a S; slots a Starting; skips b LimitReached
+  and the controller's own last | a, b, c {maxConcurrent: 3, ownNode: a}
+    | wants b S, c S, a S; slots b Starting, c Starting, a Starting
+  only if its host has chosen an update | a nothing | nothing
+  also to a lower version that its host has chosen | a lower | wants a S 0.9.0; slots a Starting
+  unless a node that is stuck or failing has the slot | a R/S Draining, b | slots a Draining; skips b LimitReached
+  of a percentage of those that no other policy selects | a, b, c, d {maxConcurrent: 50%, contested: [c, d]}
+    | wants a S; slots a Starting; skips c SeveralPolicies, d SeveralPolicies, b LimitReached
+  after no more reads than it needs | a unread, b unread, c | skips b LimitReached, c LimitReached; reads a
+  after those that were held too long | a, b {status: held}
+    | wants b S; slots b Starting; deferred a HeldTooLong 0; skips a LimitReached
+`,
+  { named: { held: { deferred: [{ node: "a", count: 0, at: at(-MINUTE), reason: "HeldTooLong" }] } } },
+);
 
-table("nothing starts", [
-  ["Disabled", { nodes: "a", spec: { enabled: false } }, "skips a Disabled"],
-  ["WindowClosed", { nodes: "a", spec: { window: { cron: "* * 3 * * *" } } }, "skips a WindowClosed"],
-  ["LimitReached", { nodes: "a", spec: { maxConcurrent: 0 } }, "skips a LimitReached"],
-  ["PolicyInvalid", { nodes: "a", spec: { maxConcurrent: -1 } }, "skips a PolicyInvalid"],
-]);
+table(
+  "nothing starts",
+  `
+  Disabled | a {enabled: false} | skips a Disabled
+  WindowClosed | a {window: {cron: "* * 3 * * *"}} | skips a WindowClosed
+  LimitReached | a {maxConcurrent: 0} | skips a LimitReached
+  PolicyInvalid | a {maxConcurrent: -1} | skips a PolicyInvalid
+`,
+);
 
 const deferred = (ms: number) => ({ deferred: [{ node: "a", count: 2, at: at(ms), reason: "DrainTimeout" }] });
 
-table("a node is skipped, with the reason, and the next one is tried", [
-  ["not Ready", "a notready, b", "wants b S; slots b Starting; skips a NodeNotReady"],
-  ["being deleted", "a deleted, b", "wants b S; slots b Starting; skips a NodeTerminating"],
-  ["being removed by an autoscaler", "a removed, b", "wants b S; slots b Starting; skips a BeingRemoved"],
-  ["without its label", "a unmanaged, b", "wants b S; slots b Starting; skips a NotManaged"],
-  ["without a shadow", "a noshadow, b", "wants b S; slots b Starting; skips a AgentSilent"],
-  ["whose agent has not reported", "a unreported, b", "wants b S; slots b Starting; skips a AgentSilent"],
-  ["with the shadow of an earlier node", "a foreign, b", "wants b S; slots b Starting; skips a AgentSilent"],
-  ["with our own cordon", "a cordoned, b", "wants b S; slots b Starting; skips a Recovering"],
-  ["in back-off", "a crashed, b", "wants b S; slots b Starting; skips a BackOff"],
-  [
-    "deferred",
-    { nodes: "a, b", status: deferred(-4 * MINUTE) },
-    "wants b S; slots b Starting; deferred a DrainTimeout 2; skips a Deferred",
-  ],
-  [
-    "no longer deferred",
-    { nodes: "a, b", status: deferred(-5 * MINUTE) },
-    "wants b S; slots b Starting; deferred a DrainTimeout 2; skips a LimitReached",
-  ],
-  [
-    "selected by two policies",
-    { nodes: "a, b", contested: ["a"] },
-    "wants b S; slots b Starting; skips a SeveralPolicies",
-  ],
-  ["with pods that cannot start", "a unfit, b", "wants b S; slots b Starting; skips a UnhealthyPods"],
-  [
-    "with pods of another zone than the one that rolls out",
-    "a rollout, b",
-    "wants b S; slots b Starting; skips a RolloutInProgress",
-  ],
-  ["that could not be drained", "a obstacle, b", "wants b S; slots b Starting; skips a DrainBlocked"],
-  ["with a shadow that cannot be read", "a unreadable, b", "wants b S; slots b Starting; skips a ShadowUnreadable"],
-]);
+table(
+  "a node is skipped, with the reason, and the next one is tried",
+  `
+  not Ready | a notready, b | wants b S; slots b Starting; skips a NodeNotReady
+  being deleted | a deleted, b | wants b S; slots b Starting; skips a NodeTerminating
+  being removed by an autoscaler | a removed, b | wants b S; slots b Starting; skips a BeingRemoved
+  without its label | a unmanaged, b | wants b S; slots b Starting; skips a NotManaged
+  without a shadow | a noshadow, b | wants b S; slots b Starting; skips a AgentSilent
+  whose agent has not reported | a unreported, b | wants b S; slots b Starting; skips a AgentSilent
+  with the shadow of an earlier node | a foreign, b | wants b S; slots b Starting; skips a AgentSilent
+  with our own cordon | a cordoned, b | wants b S; slots b Starting; skips a Recovering
+  in back-off | a crashed, b | wants b S; slots b Starting; skips a BackOff
+  deferred | a, b {status: lately} | wants b S; slots b Starting; deferred a DrainTimeout 2; skips a Deferred
+  no longer deferred | a, b {status: before}
+    | wants b S; slots b Starting; deferred a DrainTimeout 2; skips a LimitReached
+  selected by two policies | a, b {contested: [a]} | wants b S; slots b Starting; skips a SeveralPolicies
+  with pods that cannot start | a unfit, b | wants b S; slots b Starting; skips a UnhealthyPods
+  with pods of another zone than the one that rolls out | a rollout, b
+    | wants b S; slots b Starting; skips a RolloutInProgress
+  that could not be drained | a obstacle, b | wants b S; slots b Starting; skips a DrainBlocked
+  with a shadow that cannot be read | a unreadable, b | wants b S; slots b Starting; skips a ShadowUnreadable
+`,
+  { named: { lately: deferred(-4 * MINUTE), before: deferred(-5 * MINUTE) } },
+);
 
 it("a deferred node names what ended its drain", () => {
   const message = "1 pod is left, shop/db-0 (DisruptionBudget: zpdb db exceeded)";
@@ -131,78 +105,42 @@ it("a deferred node names what ended its drain", () => {
 
 table(
   "one zone after the other",
-  [
-    [
-      "nodes of one zone only start",
-      "a1 zone:a, a2 zone:a, b1 zone:b",
-      "wants a1 S, a2 S; slots a1 Starting, a2 Starting; skips b1 OtherZoneFirst",
-    ],
-    [
-      "a zone waits for the last node of the one before",
-      "a1 M/R zone:a Returning, b1 zone:b",
-      "slots a1 Returning; skips b1 OtherZoneFirst",
-    ],
-    [
-      "the zone that has begun goes on",
-      { nodes: "a1 zone:a, b1 zone:b", status: { zone: "b" } },
-      "wants b1 S; slots b1 Starting; skips a1 OtherZoneFirst",
-    ],
-    [
-      "nodes that their pods hold count as finished",
-      "a1 zone:a obstacle, b1 zone:b",
-      "wants b1 S; slots b1 Starting; skips a1 DrainBlocked",
-    ],
-    [
-      "and so do nodes that are not Ready",
-      "a1 zone:a notready, b1 zone:b",
-      "wants b1 S; slots b1 Starting; skips a1 NodeNotReady",
-    ],
-  ],
+  `
+  nodes of one zone only start | a1 zone:a, a2 zone:a, b1 zone:b
+    | wants a1 S, a2 S; slots a1 Starting, a2 Starting; skips b1 OtherZoneFirst
+  a zone waits for the last node of the one before | a1 M/R zone:a Returning, b1 zone:b
+    | slots a1 Returning; skips b1 OtherZoneFirst
+  the zone that has begun goes on | a1 zone:a, b1 zone:b {status: {zone: b}}
+    | wants b1 S; slots b1 Starting; skips a1 OtherZoneFirst
+  nodes that their pods hold count as finished | a1 zone:a obstacle, b1 zone:b
+    | wants b1 S; slots b1 Starting; skips a1 DrainBlocked
+  and so do nodes that are not Ready | a1 zone:a notready, b1 zone:b
+    | wants b1 S; slots b1 Starting; skips a1 NodeNotReady
+`,
   { spec: { maxConcurrent: 10 } },
 );
 
 table(
   "nodes that are updated beside each other",
-  [
-    [
-      "leave one of their zone",
-      "a1 zone:a takes:a1+a2+a3+b1, a2 zone:a takes:a1+a2+a3+b1, a3 zone:a takes:a1+a2+a3+b1",
-      "wants a1 S, a2 S; slots a1 Starting, a2 Starting; skips a3 LimitReached",
-    ],
-    ["leave none where no pod has to go", "a1 zone:a, a2 zone:a", "wants a1 S, a2 S; slots a1 Starting, a2 Starting"],
-    [
-      "do not start as the last of their zone",
-      "a1 S/I zone:a Staging, a2 zone:a takes:a1+b1",
-      "slots a1 Staging; skips a2 LimitReached",
-    ],
-    [
-      "nor where another policy has the others",
-      { nodes: "a2 zone:a takes:a1+b1", others: "a1 zone:a Holding" },
-      "skips a2 LimitReached",
-    ],
-    [
-      "nor where all others that take pods go",
-      { nodes: "a1 zone:a takes:b1", others: "b1 zone:b Holding" },
-      "skips a1 LimitReached",
-    ],
-    ["nor where none takes pods", "a1 zone:a takes:a1", "skips a1 DrainBlocked"],
-    ["nor alone in their zone with pods that go one by one", "a1 zone:a takes:b1 onebyone", "skips a1 NoPlaceForPods"],
-    [
-      "unless the reboot ends the drain",
-      { nodes: "a1 zone:a takes:b1 onebyone", spec: { drain: { onTimeout: "Reboot" } } },
-      "wants a1 S; slots a1 Starting",
-    ],
-    [
-      "do not wait for each other once staged, and one of them reboots",
-      "a1 S/S zone:a Holding takes:a1+a2, a2 S/S zone:a Holding takes:a1+a2",
-      "wants a1 R; slots a1 Holding, a2 Holding",
-    ],
-    [
-      "wait until the one that drains is back",
-      "a1 R/S zone:a Draining, a2 S/S zone:a Holding takes:a1",
-      "slots a1 Draining, a2 Holding",
-    ],
-  ],
+  `
+  leave one of their zone | a1 zone:a takes:a1+a2+a3+b1, a2 zone:a takes:a1+a2+a3+b1, a3 zone:a takes:a1+a2+a3+b1
+    | wants a1 S, a2 S; slots a1 Starting, a2 Starting; skips a3 LimitReached
+  leave none where no pod has to go | a1 zone:a, a2 zone:a | wants a1 S, a2 S; slots a1 Starting, a2 Starting
+  do not start as the last of their zone | a1 S/I zone:a Staging, a2 zone:a takes:a1+b1
+    | slots a1 Staging; skips a2 LimitReached
+  nor where another policy has the others | a2 zone:a takes:a1+b1 {others: "a1 zone:a Holding"}
+    | skips a2 LimitReached
+  nor where all others that take pods go | a1 zone:a takes:b1 {others: "b1 zone:b Holding"} | skips a1 LimitReached
+  nor where none takes pods | a1 zone:a takes:a1 | skips a1 DrainBlocked
+  nor alone in their zone with pods that go one by one | a1 zone:a takes:b1 onebyone | skips a1 NoPlaceForPods
+  unless the reboot ends the drain | a1 zone:a takes:b1 onebyone {drain: {onTimeout: Reboot}}
+    | wants a1 S; slots a1 Starting
+  do not wait for each other once staged, and one of them reboots
+    | a1 S/S zone:a Holding takes:a1+a2, a2 S/S zone:a Holding takes:a1+a2
+    | wants a1 R; slots a1 Holding, a2 Holding
+  wait until the one that drains is back | a1 R/S zone:a Draining, a2 S/S zone:a Holding takes:a1
+    | slots a1 Draining, a2 Holding
+`,
   { spec: { maxConcurrent: 10 } },
 );
 

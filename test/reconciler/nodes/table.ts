@@ -6,6 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { parse } from "yaml";
 import { type NodePlan, planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { type ActiveNode, NODE_PHASES, type NodePhase, type PolicyStatus } from "../../../reconciler/nodes/policy.ts";
@@ -183,14 +184,37 @@ export function describePlan({ status, writes, skips, toRead }: NodePlan): strin
 /** The version of the update is not named. */
 const versionOf = (version: string | null | undefined): string => (version === "1.1.0" ? "" : ` ${version ?? "-"}`);
 
-type Row = readonly [name: string, scene: string | Scene, expected: string];
+interface TableOptions extends Partial<Scene> {
+  /** Statuses that scenes name. */
+  readonly named?: Readonly<Record<string, Partial<PolicyStatus>>>;
+}
 
-export function table(title: string, rows: readonly Row[], more: Partial<Scene> = {}): void {
+/**
+ * Each row is `name | nodes {fields of the spec, or of the scene} | what the pass makes of them`; a line that is
+ * indented goes on.
+ */
+export function table(title: string, rows: string, { named = {}, ...more }: TableOptions = {}): void {
   describe(title, () => {
-    for (const [name, scene, expected] of rows)
-      it(name, () => {
-        const whole = typeof scene === "string" ? { nodes: scene } : scene;
-        assert.equal(describePlan(passOf({ ...more, ...whole })), expected);
-      });
+    for (const line of rows
+      .replaceAll(/\n {4,}/g, " ")
+      .trim()
+      .split("\n")) {
+      const [name = "", scene = "", expected = ""] = line.split(" | ").map((part) => part.trim());
+      it(name, () => assert.equal(describePlan(passOf({ ...more, ...readScene(scene, named) })), expected));
+    }
   });
+}
+
+function readScene(text: string, named: Readonly<Record<string, Partial<PolicyStatus>>>): Scene {
+  const [, nodes = "", fields = "{}"] = /^(.*?)(?: (\{.*\}))?$/.exec(text) ?? [];
+  const { others, contested, ownNode, status, ...spec } = parse(fields) as Partial<Scene> & Record<string, unknown>;
+  const scene = {
+    others,
+    contested,
+    ownNode,
+    status: typeof status === "string" ? named[status] : status,
+    spec: Object.keys(spec).length > 0 ? spec : undefined,
+  };
+  const given = Object.entries(scene).filter(([, value]) => value !== undefined);
+  return { nodes, ...Object.fromEntries(given) };
 }

@@ -148,6 +148,10 @@ const HAPPENINGS: Readonly<Record<string, Happening>> = {
   "a person leaves out cordoned": put({ cordoned: true, mark: true, labels: { [LEFT_OUT]: "true" } }),
   "a kubelet reports cordoned": put({ cordoned: true }),
   "a reboot is announced for": wish("RebootedIntoUpdate", BOOT, NODE_API),
+  "the API drains": (tools, name, detail) => {
+    put({ cordoned: true, mark: true }, NODE_API)(tools, name, detail);
+    wish("RebootedIntoUpdate", BOOT, NODE_API)(tools, name, detail);
+  },
   "a reboot is wanted of": wish("RebootedIntoUpdate"),
   "an earlier boot is announced for": wish("RebootedIntoUpdate", "boot-0"),
   "nothing is wanted of": wish("Idle"),
@@ -182,156 +186,88 @@ function play(history: string, tools: Tools): void {
   }
 }
 
-const [TWO, WINDOWED, SELECTIVE] = [{ maxConcurrent: 2 }, { windowed: true }, { selective: true }];
-const FORCED = { drain: { timeoutSeconds: 300, onTimeout: "Reboot" } } as const;
-const CORDONED_BY_HAND = "a person cordons a-1, a reboot is announced for a-1, the agent reboots a-1";
-const ANNOUNCED = "the API cordons a-1, a reboot is announced for a-1";
+const SHAPES: Readonly<Record<string, Partial<NodesShape>>> = {
+  two: { maxConcurrent: 2 },
+  windowed: { windowed: true },
+  selective: { selective: true },
+  forced: { drain: { timeoutSeconds: 300, onTimeout: "Reboot" } },
+};
 
-const CASES: readonly (readonly [name: string, shape: Partial<NodesShape>, history: string, violation?: RegExp])[] = [
-  ["two nodes of a zone, one allowed", {}, "the API cordons a-1, the API cordons a-2", /node-a-2 is taken .* 1 may be/],
-  ["two nodes of a zone, two allowed", TWO, "the API cordons a-1, the API cordons a-2"],
-  ["two nodes of two zones", TWO, "the API cordons a-1, the API cordons b-1", /^two zones at once/],
-  ["one node after the other", {}, "the API cordons a-1, the API uncordons a-1, the API cordons b-1"],
-  [
-    "a node that is back and not Ready",
-    {},
-    "the API cordons a-1, the API uncordons unready a-1, the API cordons b-1",
-    /1 may be/,
-  ],
-  [
-    "a node that is back, with a person's cordon alone",
-    {},
-    `${CORDONED_BY_HAND}, back is a-1, a kubelet reports cordoned a-1, the API cordons b-1`,
-  ],
-  [
-    "a node that is down, with a person's cordon alone",
-    {},
-    `${CORDONED_BY_HAND}, a kubelet reports cordoned a-1, the API cordons b-1`,
-    /1 may be/,
-  ],
-  [
-    "two nodes shortly after a person has lowered the limit",
-    {},
-    "the policy allows two, the policy allows one, the API cordons a-1, the API cordons a-2",
-  ],
-  [
-    "a node beside one that a person has released from a freeze",
-    {},
-    "the API cordons a-1, the policy is released, the API cordons b-1",
-  ],
-  [
-    "an end of a person's cordon",
-    {},
-    "a person cordons a-1, the API uncordons a-1",
-    /uncordons node-a-1, which a person has cordoned/,
-  ],
-  [
-    "a person's cordon that is marked as ours",
-    {},
-    "a person cordons a-1, the API cordons a-1",
-    /takes a person's cordon/,
-  ],
-  ["an end of our own cordon", {}, "the API cordons a-1, the reconciler uncordons a-1"],
-  ["a reboot of a drained node", {}, `${ANNOUNCED}, the agent reboots a-1`],
-  [
-    "a reboot that nobody announced",
-    {},
-    "the API cordons a-1, a reboot is wanted of a-1, the agent asks to reboot a-1",
-    /without an announcement/,
-  ],
-  [
-    "a reboot announced for an earlier boot",
-    {},
-    "the API cordons a-1, an earlier boot is announced for a-1, the agent asks to reboot a-1",
-    /without an announcement/,
-  ],
-  [
-    "a reboot with a pod",
-    {},
-    `a pod runs on a-1, ${ANNOUNCED}, the agent reboots a-1`,
-    /node-a-1 reboots with ingester-zone-a-0 on it/,
-  ],
-  [
-    "a reboot with a pod that is still terminating",
-    {},
-    `a pod is terminating on a-1, ${ANNOUNCED}, the agent reboots a-1`,
-    /reboots with ingester-zone-a-0/,
-  ],
-  [
-    "a reboot with a pod of a DaemonSet, and pods elsewhere",
-    {},
-    `a DaemonSet has a pod on a-1, a pod runs on a-2, ${ANNOUNCED}, the agent reboots a-1`,
-  ],
-  ["a reboot by a person, with pods", {}, "a pod runs on a-1, a person reboots a-1"],
-  [
-    "a forced reboot before its time",
-    FORCED,
-    `a pod runs on a-1, ${ANNOUNCED}, minutes pass: 4, the agent reboots a-1`,
-    /reboots with/,
-  ],
-  ["a forced reboot in its time", FORCED, `a pod runs on a-1, ${ANNOUNCED}, minutes pass: 6, the agent reboots a-1`],
-  ["a reboot without a cordon", {}, "a reboot is announced for a-1, the agent reboots a-1", /reboots without a cordon/],
-  [
-    "a second reboot in one attempt",
-    {},
-    `the policy has begun with a-1, ${ANNOUNCED}, the agent reboots a-1, back is a-1, the agent asks to reboot a-1`,
-    /rebooted again in an attempt/,
-  ],
-  ["a start", {}, "an update starts on a-1"],
-  [
-    "a start of a node that no policy selects",
-    SELECTIVE,
-    "a person leaves out a-1, an update starts on a-1",
-    /that no policy selects/,
-  ],
-  [
-    "a reboot of a node that no policy selects",
-    SELECTIVE,
-    `${ANNOUNCED}, a person leaves out cordoned a-1, the agent asks to reboot a-1`,
-    /no policy selects/,
-  ],
-  [
-    "a reboot of a node that the policy selected as its update began",
-    {},
-    `a person leaves out a-1, an update starts on a-1, the policy selects, ${ANNOUNCED}, a person leaves out cordoned a-1, the agent asks to reboot a-1`,
-  ],
-  ["a start outside the window", WINDOWED, "minutes pass: 7.5, an update starts on a-1", /outside the window/],
-  ["a start inside the window", WINDOWED, "minutes pass: 3, an update starts on a-1"],
-  [
-    "a start long after updates were switched off",
-    {},
-    "the policy is off, minutes pass: 3, an update starts on a-1",
-    /switched off/,
-  ],
-  ["a start right after updates were switched off", {}, "the policy is off, an update starts on a-1"],
-  ["a start while frozen", {}, "the policy is frozen, minutes pass: 3, an update starts on a-1", /has frozen/],
-  [
-    "a reboot while frozen",
-    {},
-    `${ANNOUNCED}, the policy is frozen, minutes pass: 3, the agent asks to reboot a-1`,
-    /rebooted long after the policy has frozen/,
-  ],
-  [
-    "an eviction for a reboot that is wanted",
-    {},
-    "a reboot is wanted of a-1, a pod runs on a-1, the API evicts from a-1",
-  ],
-  [
-    "an eviction for a reboot that nobody wants",
-    {},
-    "a reboot is wanted of a-1, nothing is wanted of a-1, a pod runs on a-1, minutes pass: 3, the API evicts from a-1",
-    /evicts ingester-zone-a-0 from node-a-1, whose reboot nobody wants/,
-  ],
-];
+/** `what happens (shape) | history | the violation, if it must be condemned`; a line that is indented goes on. */
+const CASES = `
+  two nodes of a zone, one allowed | the API cordons a-1, the API cordons a-2 | node-a-2 is taken .* 1 may be
+  two nodes of a zone, two allowed (two) | the API cordons a-1, the API cordons a-2
+  two nodes of two zones (two) | the API cordons a-1, the API cordons b-1 | ^two zones at once
+  one node after the other | the API cordons a-1, the API uncordons a-1, the API cordons b-1
+  a node that is back and not Ready | the API cordons a-1, the API uncordons unready a-1, the API cordons b-1
+    | 1 may be
+  a node that is back, with a person's cordon alone
+    | a person cordons a-1, a reboot is announced for a-1, the agent reboots a-1, back is a-1,
+      a kubelet reports cordoned a-1, the API cordons b-1
+  a node that is down, with a person's cordon alone
+    | a person cordons a-1, a reboot is announced for a-1, the agent reboots a-1,
+      a kubelet reports cordoned a-1, the API cordons b-1 | 1 may be
+  two nodes shortly after a person has lowered the limit
+    | the policy allows two, the policy allows one, the API cordons a-1, the API cordons a-2
+  a node beside one that a person has released from a freeze
+    | the API cordons a-1, the policy is released, the API cordons b-1
+  an end of a person's cordon | a person cordons a-1, the API uncordons a-1
+    | uncordons node-a-1, which a person has cordoned
+  a person's cordon that is marked as ours | a person cordons a-1, the API cordons a-1 | takes a person's cordon
+  an end of our own cordon | the API cordons a-1, the reconciler uncordons a-1
+  a reboot of a drained node | the API drains a-1, the agent reboots a-1
+  a reboot that nobody announced | the API cordons a-1, a reboot is wanted of a-1, the agent asks to reboot a-1
+    | without an announcement
+  a reboot announced for an earlier boot
+    | the API cordons a-1, an earlier boot is announced for a-1, the agent asks to reboot a-1
+    | without an announcement
+  a reboot with a pod | a pod runs on a-1, the API drains a-1, the agent reboots a-1
+    | node-a-1 reboots with ingester-zone-a-0 on it
+  a reboot with a pod that is still terminating
+    | a pod is terminating on a-1, the API drains a-1, the agent reboots a-1 | reboots with ingester-zone-a-0
+  a reboot with a pod of a DaemonSet, and pods elsewhere
+    | a DaemonSet has a pod on a-1, a pod runs on a-2, the API drains a-1, the agent reboots a-1
+  a reboot by a person, with pods | a pod runs on a-1, a person reboots a-1
+  a forced reboot before its time (forced)
+    | a pod runs on a-1, the API drains a-1, minutes pass: 4, the agent reboots a-1 | reboots with
+  a forced reboot in its time (forced)
+    | a pod runs on a-1, the API drains a-1, minutes pass: 6, the agent reboots a-1
+  a reboot without a cordon | a reboot is announced for a-1, the agent reboots a-1 | reboots without a cordon
+  a second reboot in one attempt
+    | the policy has begun with a-1, the API drains a-1, the agent reboots a-1, back is a-1,
+      the agent asks to reboot a-1 | rebooted again in an attempt
+  a start | an update starts on a-1
+  a start of a node that no policy selects (selective) | a person leaves out a-1, an update starts on a-1
+    | that no policy selects
+  a reboot of a node that no policy selects (selective)
+    | the API drains a-1, a person leaves out cordoned a-1, the agent asks to reboot a-1 | no policy selects
+  a reboot of a node that the policy selected as its update began
+    | a person leaves out a-1, an update starts on a-1, the policy selects, the API drains a-1,
+      a person leaves out cordoned a-1, the agent asks to reboot a-1
+  a start outside the window (windowed) | minutes pass: 7.5, an update starts on a-1 | outside the window
+  a start inside the window (windowed) | minutes pass: 3, an update starts on a-1
+  a start long after updates were switched off | the policy is off, minutes pass: 3, an update starts on a-1
+    | switched off
+  a start right after updates were switched off | the policy is off, an update starts on a-1
+  a start while frozen | the policy is frozen, minutes pass: 3, an update starts on a-1 | has frozen
+  a reboot while frozen | the API drains a-1, the policy is frozen, minutes pass: 3, the agent asks to reboot a-1
+    | rebooted long after the policy has frozen
+  an eviction for a reboot that is wanted | a reboot is wanted of a-1, a pod runs on a-1, the API evicts from a-1
+  an eviction for a reboot that nobody wants
+    | a reboot is wanted of a-1, nothing is wanted of a-1, a pod runs on a-1, minutes pass: 3,
+      the API evicts from a-1 | evicts ingester-zone-a-0 from node-a-1, whose reboot nobody wants
+`;
 
 describe("the oracle of nodes", () => {
-  for (const [name, shape, history, violation] of CASES)
-    it(`${violation ? "condemns" : "accepts"} ${name}`, () => {
-      const found = judge(shape, (tools) => play(history, tools));
-      if (!violation) assert.equal(found, "");
-      else {
-        assert.match(found, violation);
-        assert.doesNotMatch(found, /;/, "one violation");
-      }
+  for (const row of CASES.replaceAll(/\n {4,}/g, " ")
+    .trim()
+    .split("\n")) {
+    const [name = "", history = "", violation] = row.split(" | ").map((part) => part.trim());
+    it(`${violation === undefined ? "accepts" : "condemns"} ${name}`, () => {
+      const [, shape = ""] = /\((\w+)\)$/.exec(name) ?? [];
+      const found = judge(SHAPES[shape] ?? {}, (tools) => play(history, tools));
+      assert.match(found, violation === undefined ? /^$/ : new RegExp(violation));
+      assert.doesNotMatch(found, /;/, "one violation");
     });
+  }
 });
