@@ -211,14 +211,6 @@ describe("giving a node back", () => {
     assert.equal(progress(stage), undefined);
   });
 
-  it("leaves a person's cordon, also after a drain", async (t) => {
-    const { stage, agent } = await start(t);
-    stage.emulator.store.update("nodes", { ...stage.node("node-1"), spec: { unschedulable: true } });
-    assert.equal((await drainOnce(stage, agent)).status, 200);
-    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
-    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), true);
-  });
-
   it("of the exclusion alone leaves the cordon", async (t) => {
     const { stage, agent } = await start(t);
     const before = stage.node("node-1");

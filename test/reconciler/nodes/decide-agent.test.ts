@@ -90,11 +90,6 @@ describe("for a wanted and a reported state", () => {
 });
 
 describe("a failed attempt", () => {
-  it("is not acted upon until Idle is wanted", () => {
-    for (const wanted of STATES.filter((state) => state !== "Idle"))
-      assert.equal(shown(snapshot({ wanted, reported: "ErrorReset" })), "wait", wanted);
-  });
-
   it("keeps its count and its time on the way back to Idle; a success clears them", () => {
     const status = { state_transition_failure_timestamp: "2026-01-01T11:00:00Z", failure_reason: "why" };
     const from = (reported: State): unknown => {

@@ -65,15 +65,6 @@ describe("the state machine", () => {
     assert.deepEqual(pairs.toSorted(), [...new Set(pairs)].toSorted());
   });
 
-  it("wants Idle alone after a failure, and nothing more once it does", () => {
-    for (const wanted of STATES)
-      assert.equal(
-        shown(moveFor(wanted, "ErrorReset")),
-        wanted === "Idle" ? "agent recover" : "Idle once failed",
-        wanted,
-      );
-  });
-
   it("keeps a start whose write may be lost apart from an update that is done", () => {
     const idle = node("a");
     assert.equal(phaseOf(idle, entry("a", { phase: "Starting" })), "Starting");

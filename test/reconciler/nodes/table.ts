@@ -38,7 +38,9 @@ const WORDS: Readonly<Record<string, Described>> = {
   fresh: { entry: { since: at(0) } },
   ahead: { entry: { since: at(1000 * MINUTE) } },
   notready: { node: { ready: false } },
-  cordoned: { node: { cordonedBy: "shadow-a" } },
+  cordoned: { node: { cordonedBy: "shadow-a", annotations: { "zonewise.dev/cordoned-by": "shadow-a" } } },
+  cordonedearlier: { node: { cordonedBy: "earlier", annotations: { "zonewise.dev/cordoned-by": "earlier" } } },
+  bycordon: { node: { unschedulable: true } },
   unmanaged: { node: { managed: false } },
   removed: { node: { removedBy: "karpenter.sh/disrupted" } },
   deleted: { node: { terminating: true } },
@@ -72,6 +74,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "foreign",
   "unreadable",
   "leftover",
+  "going",
 ]);
 
 interface Told {
@@ -81,7 +84,7 @@ interface Told {
 }
 
 /** Reads `name W/R Phase zone:z takes:n1+n2@b words`. */
-function tell(text: string): Told {
+export function tell(text: string): Told {
   const [name = "", ...words] = text.trim().split(/\s+/);
   const pair = /^[ISRME]\/[ISRME]$/.test(words[0] ?? "") ? words.shift() : undefined;
   const [wanted = "I", reported = "I"] = pair?.split("/") ?? [];
@@ -106,6 +109,7 @@ function tell(text: string): Told {
     ...own,
     ...(has("foreign") && { owner: { name, uid: "an earlier node" } }),
     ...(has("unreadable") && { problem: "status.crash_count: too big" }),
+    ...(has("going") && { terminating: true }),
   };
   return {
     node: node(name, {
@@ -189,19 +193,21 @@ interface TableOptions extends Partial<Scene> {
   readonly named?: Readonly<Record<string, Partial<PolicyStatus>>>;
 }
 
+/** The cells of each row of a table, in lines; a line that is indented goes on. */
+export const rowsOf = (table: string): string[][] =>
+  table
+    .replaceAll(/\n {4,}/g, " ")
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" | ").map((cell) => cell.trim()));
+
 /**
- * Each row is `name | nodes {fields of the spec, or of the scene} | what the pass makes of them`; a line that is
- * indented goes on.
+ * Each row is `name | nodes {fields of the spec, or of the scene} | what the pass makes of them`.
  */
 export function table(title: string, rows: string, { named = {}, ...more }: TableOptions = {}): void {
   describe(title, () => {
-    for (const line of rows
-      .replaceAll(/\n {4,}/g, " ")
-      .trim()
-      .split("\n")) {
-      const [name = "", scene = "", expected = ""] = line.split(" | ").map((part) => part.trim());
+    for (const [name = "", scene = "", expected = ""] of rowsOf(rows))
       it(name, () => assert.equal(describePlan(passOf({ ...more, ...readScene(scene, named) })), expected));
-    }
   });
 }
 

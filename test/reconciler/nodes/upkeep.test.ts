@@ -2,97 +2,57 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { planUpkeep, type UpkeepSnapshot } from "../../../reconciler/nodes/upkeep.ts";
-import { busyNode, node, NOW, shadow } from "./fixture.ts";
+import { node, NOW } from "./fixture.ts";
+import { rowsOf, tell } from "./table.ts";
 
 const NOBODY: Omit<UpkeepSnapshot, "nodes"> = { now: NOW, active: new Map(), released: new Set(), governed: new Set() };
 
-const actions = (one: UpdateNode, rest: Partial<UpkeepSnapshot> = {}): string[] =>
-  planUpkeep({ ...NOBODY, nodes: [one], governed: new Set([one.name]), ...rest }).map(({ action }) => action);
-const active = new Map([["a", false]]);
-const rebooting = { rebooting: { boot_id: "boot-1", at: "" } };
-const cordoned = { cordonedBy: "shadow-a", annotations: { "zonewise.dev/cordoned-by": "shadow-a" } };
+/** `what is so | the node, and whether it is active, released by a person or without a policy | what is done`. */
+const CASES = `
+  a shadow is created for a managed node | a noshadow | createShadow
+  not for another one | a noshadow unmanaged | nothing
+  nor for one that is being deleted | a noshadow deleted | nothing
+  it stays with a managed node | a | nothing
+  it goes with the label | a unmanaged | deleteShadow
+  in whatever state | a R/E unmanaged | deleteShadow
+  not before the node is uncordoned | a unmanaged cordoned | uncordon
+  nor before the node is back from its reboot | a R/S unmanaged announced | nothing
+  nor while the node is active | a unmanaged, active | nothing
+  it is deleted once | a unmanaged going | nothing
+  a person's cordon is left alone | a bycordon | nothing
+  ours is undone once Idle is wanted | a cordoned | uncordon
+  also if the agent is silent | a I/S cordoned, active | uncordon
+  it stays for the drain | a R/S cordoned, active | nothing
+  and on a node that is not Ready | a cordoned notready | nothing
+  and while the node is about to reboot | a I/S cordoned announced, active | nothing
+  but not once a person has released that node | a I/S cordoned announced, released | uncordon
+  nor in a new boot | a I/S cordoned announced newboot | uncordon
+  nor when its shadow is gone | a noshadow unmanaged cordoned | uncordon
+  nor when its shadow is another one | a cordonedearlier | uncordon
+  nor on a node that is not managed any more | a R/S unmanaged cordoned | uncordon
+  a node without a policy goes back to Idle, also in its drain | a R/S, ungoverned | resetShadow
+  and stays there | a, ungoverned | nothing
+  and is put right by its label if it has lost that as well | a M/I unmanaged, ungoverned | deleteShadow
+`;
 
-describe("shadows", () => {
-  for (const [title, one, expected] of [
-    ["are created for managed nodes", node("a", { shadow: undefined }), ["createShadow"]],
-    ["are not created for other nodes", node("a", { managed: false, shadow: undefined }), []],
-    ["are not created for nodes that are being deleted", node("a", { terminating: true, shadow: undefined }), []],
-    ["stay with managed nodes", node("a"), []],
-    ["go with the label", node("a", { managed: false }), ["deleteShadow"]],
-    [
-      "go with the label, in whatever state",
-      busyNode("a", "RebootedIntoUpdate", "ErrorReset", { node: { managed: false } }),
-      ["deleteShadow"],
-    ],
-    ["stay until the node is uncordoned", node("a", { managed: false, ...cordoned }), ["uncordon"]],
-    [
-      "stay until the node is back from its reboot",
-      busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { node: { managed: false }, status: rebooting }),
-      [],
-    ],
-    ["are deleted once", node("a", { managed: false, shadow: { ...shadow("a"), terminating: true } }), []],
-  ] as const)
-    it(title, () => assert.deepEqual(actions(one), expected));
-
-  it("stay while the node is active", () => assert.deepEqual(actions(node("a", { managed: false }), { active }), []));
-});
+for (const [name = "", scene = "", expected] of rowsOf(CASES))
+  it(`upkeep: ${name}`, () => {
+    const [nodes = "", ...so] = scene.split(", ");
+    const named = (what: string): string[] => (so.includes(what) ? ["a"] : []);
+    const plan = planUpkeep({
+      now: NOW,
+      nodes: [tell(nodes).node],
+      active: new Map(named("active").map((one) => [one, false])),
+      released: new Set(named("released")),
+      governed: new Set(so.includes("ungoverned") ? [] : ["a"]),
+    });
+    assert.equal(plan.map(({ action }) => action).join() || "nothing", expected);
+  });
 
 describe("a cordon", () => {
-  const busy = (reported: "StagedAndPerformedUpdate" | "MonitoringUpdate", overrides = {}) =>
-    busyNode("a", "RebootedIntoUpdate", reported, { node: cordoned, ...overrides });
-  for (const [title, one, expected, rest] of [
-    ["of a person is left alone", node("a", { unschedulable: true }), [], {}],
-    ["of ours is undone once Idle is wanted", node("a", cordoned), ["uncordon"], {}],
-    [
-      "of ours is undone once Idle is wanted, also if the agent is silent",
-      busyNode("a", "Idle", "StagedAndPerformedUpdate", { node: cordoned }),
-      ["uncordon"],
-      { active },
-    ],
-    ["of ours stays for the drain", busy("StagedAndPerformedUpdate"), [], { active }],
-    ["of ours stays on a node that is not Ready", node("a", { ...cordoned, ready: false }), [], {}],
-    [
-      "of ours stays while the node is about to reboot",
-      busyNode("a", "Idle", "StagedAndPerformedUpdate", { node: cordoned, status: rebooting }),
-      [],
-      { active },
-    ],
-    [
-      "of ours is undone on such a node once a person has released it",
-      busyNode("a", "Idle", "StagedAndPerformedUpdate", { node: cordoned, status: rebooting }),
-      ["uncordon"],
-      { released: new Set(["a"]) },
-    ],
-    [
-      "of ours is undone in a new boot",
-      busyNode("a", "Idle", "StagedAndPerformedUpdate", { node: { ...cordoned, bootId: "boot-2" }, status: rebooting }),
-      ["uncordon"],
-      {},
-    ],
-    [
-      "of ours is undone when its shadow is gone",
-      node("a", { managed: false, shadow: undefined, ...cordoned }),
-      ["uncordon"],
-      {},
-    ],
-    [
-      "of ours is undone when its shadow is another one",
-      node("a", { ...cordoned, cordonedBy: "earlier" }),
-      ["uncordon"],
-      {},
-    ],
-    [
-      "of ours is undone on a node that is not managed any more",
-      busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { node: { ...cordoned, managed: false } }),
-      ["uncordon"],
-      {},
-    ],
-  ] as const)
-    it(title, () => assert.deepEqual(actions(one, rest), expected));
-
   it("is undone together with our exclusion from load balancers, in one patch, if nothing has changed", () => {
     const annotations = { "zonewise.dev/cordoned-by": "shadow-a", "zonewise.dev/excluded-by": "shadow-a" };
-    const [upkeep] = planUpkeep({ ...NOBODY, nodes: [node("a", { ...cordoned, annotations })] });
+    const [upkeep] = planUpkeep({ ...NOBODY, nodes: [node("a", { cordonedBy: "shadow-a", annotations })] });
     assert.deepEqual(upkeep && "patch" in upkeep && upkeep.patch, {
       metadata: {
         resourceVersion: "1",
@@ -102,23 +62,6 @@ describe("a cordon", () => {
       spec: { unschedulable: null },
     });
   });
-});
-
-describe("a node without a policy", () => {
-  for (const [title, one, expected] of [
-    [
-      "goes back to Idle, also in the middle of its drain",
-      busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"),
-      ["resetShadow"],
-    ],
-    ["stays Idle", node("a"), []],
-    [
-      "is put right by its label if it has lost that as well",
-      busyNode("a", "MonitoringUpdate", "Idle", { node: { managed: false } }),
-      ["deleteShadow"],
-    ],
-  ] as const)
-    it(title, () => assert.deepEqual(actions(one, { governed: new Set() }), expected));
 });
 
 describe("autoscalers", () => {
