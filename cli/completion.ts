@@ -43,12 +43,9 @@ export async function complete(
   commands: readonly Command[],
   findNames: FindNames,
 ): Promise<string[]> {
-  const { last, before } = typed;
+  const { last } = typed;
   const candidates = await findCandidates(typed, commands, async (what) => await findNames(what).catch(() => []));
-  return candidates
-    .filter((word) => word.startsWith(last) && !typed.operands.includes(word))
-    .map((word) => before + word)
-    .toSorted();
+  return candidates.filter((word) => word.startsWith(last) && !typed.operands.includes(word)).toSorted();
 }
 
 type Find = (
@@ -116,10 +113,8 @@ interface TypedWords {
   /** The words that are no flags, before the last word. */
   readonly operands: readonly string[];
   readonly flags: ConnectionFlags;
-  /** The text to complete, without `before`. */
+  /** The text to complete. */
   readonly last: string;
-  /** Stands before each completion: `--output=`. */
-  readonly before: string;
   /** The flag whose value is to be completed. */
   readonly valueOf: Flag | undefined;
 }
@@ -127,14 +122,12 @@ interface TypedWords {
 /** `flags` belong to every command. */
 export function readTyped(words: readonly string[], flags: readonly Flag[]): TypedWords {
   const find = (name: string): Flag | undefined => flags.find(({ flag }) => takesValue(flag, name));
-  // Bash makes `=` a word of its own.
-  const whole = words.slice(0, -1).filter((word) => word !== "=");
+  const whole = words.slice(0, -1);
   const open = find(whole.at(-1) ?? "");
   const parser = createParser(flags);
   const { operands, unknown } = parser.parseOptions(open ? whole.slice(0, -1) : whole);
-  const { name, ...end } = readLast(words.at(-1));
   const mistyped = unknown.filter((word) => !word.startsWith("-"));
-  return { operands: [...operands, ...mistyped], flags: parser.opts(), valueOf: open ?? find(name), ...end };
+  return { operands: [...operands, ...mistyped], flags: parser.opts(), valueOf: open, last: words.at(-1) ?? "" };
 }
 
 function takesValue(flag: string, name: string): boolean {
@@ -151,10 +144,4 @@ function createParser(flags: readonly Flag[]): Parser {
     parser.addOption(repeats ? option.argParser(collectFlag) : option);
   }
   return parser;
-}
-
-function readLast(word = ""): Pick<TypedWords, "last" | "before"> & { readonly name: string } {
-  const [start, name = "", value = ""] = /^(--[a-z-]+)=(.*)$/.exec(word) ?? [];
-  if (start === undefined) return { name, last: word === "=" ? "" : word, before: "" };
-  return { name, last: value, before: `${name}=` };
 }

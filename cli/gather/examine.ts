@@ -21,16 +21,10 @@ import { groupKey, readZone } from "../../reconciler/model/zone.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
+import { isGrouped } from "../../reconciler/remedies/leader.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import {
-  type Finding,
-  type Found,
-  isGrouped,
-  type Keyed,
-  type Registered,
-  type StoredZone,
-} from "../decide/doctor/check.ts";
+import { type Finding, type Found, type Keyed, type Registered, type StoredZone } from "../decide/doctor/check.ts";
 import { diagnose } from "../decide/doctor/checks.ts";
 import { DEFINED_KINDS, SHARED_DEFINITIONS } from "../decide/doctor/installation.ts";
 import { RECONCILER_RIGHTS, type Right } from "../decide/doctor/rights.ts";

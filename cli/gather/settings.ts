@@ -12,7 +12,6 @@ import { collect } from "../../infra/kubernetes/collect.ts";
 export interface Settings {
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
-  readonly clusterDomain: string;
   /** The namespace of the BottlerocketShadows. */
   readonly shadows: string;
   /** Name of the reconciler's Lease. */
@@ -121,13 +120,12 @@ function serves(environment: ReadonlyMap<string, string>, namespace: string): bo
 
 const NAMES: ReadonlySet<string> = new Set([
   "ZONE_TRACKER_CONFIG_MAP_NAME",
-  "KUBERNETES_CLUSTER_DOMAIN",
   "NODE_UPDATES_NAMESPACE",
   "LEASE_NAME",
   "NAMESPACES",
 ]);
 
-type Known = "ZONE_TRACKER_CONFIG_MAP_NAME" | "KUBERNETES_CLUSTER_DOMAIN" | "NODE_UPDATES_NAMESPACE" | "LEASE_NAME";
+type Known = "ZONE_TRACKER_CONFIG_MAP_NAME" | "NODE_UPDATES_NAMESPACE" | "LEASE_NAME";
 
 function toSettings(
   environment: ReadonlyMap<string, string>,
@@ -136,7 +134,6 @@ function toSettings(
   const read = (name: Known): string => environment.get(name) || VARIABLES[name].default;
   return {
     zoneTracker: read("ZONE_TRACKER_CONFIG_MAP_NAME"),
-    clusterDomain: read("KUBERNETES_CLUSTER_DOMAIN"),
     shadows: read("NODE_UPDATES_NAMESPACE"),
     lease: read("LEASE_NAME"),
     homes,

@@ -3,21 +3,15 @@ import { absent, hasCode } from "../../infra/errors.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
 import { type PodDisruptionBudget, podDisruptionBudgets, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { once } from "../../infra/once.ts";
-import {
-  gatherUnderBudget,
-  listBudgets,
-  type ListedBudget,
-  openReservationStore,
-} from "../../reconciler/budget/act/budget-store.ts";
 import type { Guard } from "../../reconciler/budget/guard.ts";
 import { selectsLabels } from "../../reconciler/budget/zpdb.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { leaderAmong } from "../../reconciler/model/leaders.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 import { readZone, type Zone } from "../../reconciler/model/zone.ts";
-import { gatherWorld as gather, needsTimes } from "../../reconciler/plan/act/gather-world.ts";
+import { gatherBudgets, gatherWorld, needsTimes } from "../../reconciler/plan/act/gather-world.ts";
 import { judgeDisruption, type Judged } from "../../reconciler/plan/budget-verdicts.ts";
-import type { World, WorldBudget } from "../../reconciler/plan/world.ts";
+import type { World } from "../../reconciler/plan/world.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Scene } from "../decide/answer.ts";
 import { type GroupState, withOrphans } from "../decide/group-state.ts";
@@ -25,13 +19,9 @@ import { findUnbudgeted, type Unbudgeted } from "../decide/unbudgeted.ts";
 import type { Session } from "../session.ts";
 import { findGroupOfPod } from "./groups.ts";
 import { createGuards, isRefusing } from "./guard.ts";
-import type { Settings } from "./settings.ts";
 import { markOld } from "./ticking.ts";
 
 type Reader = Pick<Session, "cluster" | "clock" | "settings" | "io" | "noTicks">;
-
-const describeAssumed = ({ zoneTracker, assumed }: Settings): string =>
-  `note: assuming the default zone tracker ${zoneTracker}: ${assumed}\n`;
 
 /** A group as it is now, and its world as a tick would see it. Rejects with the error of the API server. */
 export async function gatherNow(
@@ -50,10 +40,11 @@ async function gatherScene(ref: Pick<Zone, "namespace" | "group">, reader: Reade
   const reading = reader.settings(ref.namespace);
   // It is awaited once the zones are read.
   reading.catch(() => {});
-  const world = await gather(ref, reader, async (zones) => {
-    const settings = await reading;
-    if (settings.assumed !== undefined && needsTimes(zones)) reader.io.warn(describeAssumed(settings));
-    return settings;
+  const world = await gatherWorld(ref, reader, async (zones) => {
+    const { zoneTracker, assumed } = await reading;
+    const note = `note: assuming the default zone tracker ${zoneTracker}: ${assumed}\n`;
+    if (assumed !== undefined && needsTimes(zones)) reader.io.warn(note);
+    return zoneTracker;
   });
   const isLost = (zone: Zone): boolean => zone.scaling.leader !== undefined && !leaderAmong(world.zones, zone);
   // Where the leader of a zone is instead, and whose label is mistyped, only all StatefulSets show.
@@ -143,28 +134,17 @@ async function groupOf({ cluster }: Session, { namespace, madeBy, labels }: Pod)
 }
 
 async function gatherUngrouped(session: Session, { namespace, labels }: Pod): Promise<World> {
-  const listed = await listBudgets(namespace, session);
-  const read = async (budget: ListedBudget): Promise<WorldBudget> => {
-    const { content, object } = budget;
-    if (!selectsLabels(budget, labels) || "problem" in content) return { ...budget, reservations: {}, others: [] };
-    const { reservations } = await openReservationStore(session.cluster, object, {});
-    return { ...budget, reservations, others: (await gatherUnderBudget(content, session)).zones };
-  };
-  const budgets = await Promise.all(listed.map(read));
-  const empty = {
+  const budgets = await gatherBudgets(namespace, session, { isWanted: (budget) => selectsLabels(budget, labels) });
+  return {
+    namespace,
+    group: "",
     zones: [],
+    budgets,
     gates: [],
     tracked: undefined,
     references: new Map(),
     preparedAt: new Map(),
     readyMs: new Map(),
-  };
-  return {
-    ...empty,
-    namespace,
-    group: "",
-    budgets,
-    clusterDomain: (await session.settings(namespace)).clusterDomain,
     now: session.clock.now(),
   };
 }

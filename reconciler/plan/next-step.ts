@@ -105,7 +105,8 @@ type Step = Exclude<ScalingStep, Hold>;
 
 function nextScaling(world: World): ScalingOutlook {
   const preparing: PreparePods[] = [];
-  let snapshot: ScalingSnapshot = { ...world, facts: new Map() };
+  // No pod is called, so no address is complete.
+  let snapshot: ScalingSnapshot = { ...world, clusterDomain: "", facts: new Map() };
   for (;;) {
     const { next, scalingHolds, unread } = decideScaling(snapshot);
     if (unread) snapshot = readReference(snapshot, unread.uid, world);

@@ -30,7 +30,6 @@ export interface World {
   readonly references: ReadonlyMap<string, ReferenceReading>;
   /** Since when the last pods of a zone have been preparing to go, by its UID; milliseconds since the epoch. */
   readonly preparedAt: ReadonlyMap<string, number>;
-  readonly clusterDomain: string;
   /** Milliseconds that a pod takes to become ready, by the UID of its zone; 0 if nothing shows it. */
   readonly readyMs: ReadonlyMap<string, number>;
   /** Milliseconds since the epoch. */

@@ -9,7 +9,8 @@ import { listSome } from "../../infra/cut.ts";
 import { groupKey, type Zone } from "../model/zone.ts";
 import { either, how, kubectl } from "../model/remedy.ts";
 
-const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
+/** True if it is a zone of a rollout group. */
+export const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 /** The group that a mistyped label of a zone means, by the zone's UID. */
 type MeantGroups = ReadonlyMap<string, string>;

@@ -8,7 +8,8 @@ import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
 import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { curePodLabels, findCovering, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
 import { guardsAll } from "../unbudgeted.ts";
-import { type Check, edit, type Facts, isGrouped, label, row } from "./check.ts";
+import { isGrouped } from "../../../reconciler/remedies/leader.ts";
+import { type Check, edit, type Facts, label, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
 
@@ -102,7 +103,7 @@ function findOverlaps({ budgets, zones }: Facts) {
 }
 
 /** A group of several zones that no zone-aware budget selects, if no PodDisruptionBudget guards all their pods. */
-const findUnbudgeted = ({ budgets, zones, groups, others }: Facts) =>
+const findUncovered = ({ budgets, zones, groups, others }: Facts) =>
   [...groups.values()].flatMap((own) => {
     const live = own.filter(({ replicas }) => replicas > 0);
     const isSelected = own.some((zone) => budgets.some((one) => selectsPods(one, zone) || selectsZone(one, zone)));
@@ -112,9 +113,9 @@ const findUnbudgeted = ({ budgets, zones, groups, others }: Facts) =>
     return [{ own, live, isGuarded, zones, budgets }];
   });
 
-type Unbudgeted = ReturnType<typeof findUnbudgeted>[number];
+type Uncovered = ReturnType<typeof findUncovered>[number];
 
-function describeUnbudgeted({ own, live, isGuarded }: Unbudgeted): string {
+function describeUncovered({ own, live, isGuarded }: Uncovered): string {
   const names = listSome(own.map(({ name }) => name));
   const [what, evictions] = isGuarded
     ? ["the pods of all its zones", "evictions are allowed by budgets of single zones at most"]
@@ -123,7 +124,7 @@ function describeUnbudgeted({ own, live, isGuarded }: Unbudgeted): string {
 }
 
 /** `kubectl create` fails if the name is taken: a budget of that name may select others. */
-function createBudget({ own, zones, budgets }: Unbudgeted): string {
+function createBudget({ own, zones, budgets }: Uncovered): string {
   const { namespace = "", group = "" } = own[0] ?? {};
   const name = nameOfGroup(group);
   if (budgets.some(({ ref }) => ref.namespace === namespace && ref.name === name))
@@ -242,9 +243,9 @@ export const BUDGETS: readonly Check[] = [
   row({
     check: "group-without-budget",
     level: "warning",
-    when: findUnbudgeted,
+    when: findUncovered,
     object: ({ own }) => `group/${own[0]?.group}`,
-    message: describeUnbudgeted,
+    message: describeUncovered,
     fix: createBudget,
   }),
   row({

@@ -11,7 +11,6 @@ import type {
 import type { Guard } from "../../../reconciler/budget/guard.ts";
 import type { StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import type { Gate } from "../../../reconciler/gates/gate.ts";
-import { LABELS } from "../../../reconciler/model/annotations.ts";
 import type { LabelSelector } from "../../../reconciler/model/label-selector.ts";
 import type { Zone, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Target } from "../../../reconciler/phased/target.ts";
@@ -128,9 +127,6 @@ export const row = <Case>({ check, level, when, object, message, fix }: Row<Case
   find: (facts) =>
     when(facts).map((one) => ({ level, check, object: object(one), message: message(one), fix: fix(one) })),
 });
-
-/** True if it is a zone of a rollout group. */
-export const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 interface Placed {
   readonly namespace: string;

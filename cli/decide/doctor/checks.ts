@@ -1,7 +1,8 @@
 /** The table of `zonewise doctor`, the gravest subject first. Pure. */
 import { BUDGETS } from "./budgets.ts";
 import { groupKey } from "../../../reconciler/model/zone.ts";
-import { type Check, type Finding, type Found, isGrouped } from "./check.ts";
+import { isGrouped } from "../../../reconciler/remedies/leader.ts";
+import type { Check, Finding, Found } from "./check.ts";
 import { INSTALLATION } from "./installation.ts";
 import { KEYS } from "./keys.ts";
 import { ROLLOUTS } from "./rollouts.ts";

@@ -12,8 +12,8 @@ import { isSettledByStatus, problemsOf, type Zone } from "../../../reconciler/mo
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { cureLeader, findMeantGroups } from "../../../reconciler/remedies/leader.ts";
-import { annotate, type Check, edit, type Facts, isGrouped, label, row, type StoredZone } from "./check.ts";
+import { cureLeader, findMeantGroups, isGrouped } from "../../../reconciler/remedies/leader.ts";
+import { annotate, type Check, edit, type Facts, label, row, type StoredZone } from "./check.ts";
 import { findMeantKey, LABEL_VALUE } from "./keys.ts";
 
 const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;

@@ -22,25 +22,22 @@ interface WorldReader extends Source {
   readonly clock: Clock;
 }
 
-/** The configuration of the reconciler that serves the group. */
-interface WorldSettings extends Pick<World, "clusterDomain"> {
-  /** Name of the ConfigMap that records when zones were scaled down. */
-  readonly zoneTracker: string;
-}
-
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** Rejects with the error of the API server. A group without zones has a world without zones. */
+/**
+ * Rejects with the error of the API server. A group without zones has a world without zones. `findTracker` resolves with
+ * the name of the ConfigMap that records when zones were scaled down.
+ */
 export async function gatherWorld(
   { namespace, group }: Pick<Zone, "namespace" | "group">,
   reader: WorldReader,
-  read: (zones: readonly Zone[]) => Promise<WorldSettings>,
+  findTracker: (zones: readonly Zone[]) => Promise<string>,
 ): Promise<World> {
   const grouped = await gatherGroupZones({ namespace, group }, reader);
-  const { clusterDomain, zoneTracker } = await read(grouped);
+  const zoneTracker = await findTracker(grouped);
   const { zones, orphans } = await gatherGroup(grouped, reader);
   const [budgets, gates, { tracked }, references] = await Promise.all([
-    gatherBudgets(namespace, zones, reader),
+    gatherBudgets(namespace, reader, { isWanted: (budget) => selectsOf(budget, zones), own: zones }),
     gatherGates(namespace, group, reader),
     gatherTimes(zones, needsTimes(zones), { ...reader, zoneTracker }),
     gatherReferences(zones, reader),
@@ -54,37 +51,36 @@ export async function gatherWorld(
     gates,
     tracked,
     references,
-    clusterDomain,
     now: reader.clock.now(),
   };
   return { ...world, preparedAt: new Map(), readyMs: estimateReadyMs(zones) };
 }
 
-async function gatherBudgets(
-  namespace: string,
-  zones: readonly ZoneWithPods[],
-  reader: WorldReader,
-): Promise<WorldBudget[]> {
-  const budgets = await listBudgets(namespace, reader);
-  return await Promise.all(budgets.map((budget) => readBudget(budget, zones, reader)));
+const selectsOf = (budget: ListedBudget, zones: readonly ZoneWithPods[]): boolean =>
+  zones.some(({ labels, pods }) => [{ labels }, ...pods].some((one) => selectsLabels(budget, one.labels)));
+
+interface Wanted {
+  readonly isWanted: (budget: ListedBudget) => boolean;
+  /** Zones of the world, which are not among the others of a budget. */
+  readonly own?: readonly Zone[];
 }
 
-/** Only a budget that selects pods of the group is read whole. */
-async function readBudget(
-  budget: ListedBudget,
-  zones: readonly ZoneWithPods[],
+/** The budgets of a namespace: only those that are wanted are read whole. */
+export async function gatherBudgets(
+  namespace: string,
   reader: WorldReader,
-): Promise<WorldBudget> {
-  const { object, content } = budget;
-  const selects = zones.some(({ labels, pods }) =>
-    [{ labels }, ...pods].some((one) => selectsLabels(budget, one.labels)),
-  );
-  if (!selects || "problem" in content)
-    return { ...budget, reservations: readReservations(object.status?.disruptedPods), others: [] };
-  const { reservations } = await openReservationStore(reader.cluster, object, {});
-  const own = new Set(zones.map(({ uid }) => uid));
-  const under = await gatherUnderBudget(content, reader);
-  return { ...budget, reservations, others: under.zones.filter(({ uid }) => !own.has(uid)) };
+  { isWanted, own = [] }: Wanted,
+): Promise<WorldBudget[]> {
+  const known = new Set(own.map(({ uid }) => uid));
+  const read = async (budget: ListedBudget): Promise<WorldBudget> => {
+    const { object, content } = budget;
+    if (!isWanted(budget) || "problem" in content)
+      return { ...budget, reservations: readReservations(object.status?.disruptedPods), others: [] };
+    const { reservations } = await openReservationStore(reader.cluster, object, {});
+    const { zones } = await gatherUnderBudget(content, reader);
+    return { ...budget, reservations, others: zones.filter(({ uid }) => !known.has(uid)) };
+  };
+  return await Promise.all((await listBudgets(namespace, reader)).map(read));
 }
 
 async function gatherGates(namespace: string, group: string, reader: WorldReader): Promise<readonly Gate[]> {

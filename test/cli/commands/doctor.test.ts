@@ -53,27 +53,9 @@ describe("zonewise doctor", { timeout: 300_000 }, () => {
 
   const CASES: readonly (readonly [name: string, change: () => Undo, finding: RegExp])[] = [
     [
-      "a leader with a typo",
-      () => annotate("ingester-zone-b", { "grafana.com/rollout-downscale-leader": "ingester-zonea" }),
-      /^error {2}statefulset\/ingester-zone-b: .* names ingester-zonea, which is not there.*\n +kubectl -n default annotate --overwrite statefulset ingester-zone-b grafana.com\/rollout-downscale-leader=ingester-zone-a\n$/,
-    ],
-    [
-      "a group label with a typo",
-      () => annotate("ingester-zone-c", {}, { "rollout-group": "ingestr" }),
-      /^error {2}statefulset\/ingester-zone-c: budget ingester selects its pods but not the StatefulSet: .*\n +kubectl -n default label --overwrite statefulset ingester-zone-c rollout-group=ingester\n$/,
-    ],
-    [
       "keys that are nearly ours",
       () => annotate("ingester-zone-c", { "grafana.com/rollout-pause": "true" }, { "rollout-grup": "ingester" }),
       /^warning {2}statefulset\/ingester-zone-c: its label rollout-grup has no effect; did you mean the label rollout-group\? .*\n +if so:\n +kubectl -n default label statefulset ingester-zone-c rollout-grup-\nwarning {2}.* annotation grafana.com\/rollout-pause has no effect; did you mean the annotation grafana.com\/rollout-paused\? .*\n +if so:\n +kubectl -n default annotate statefulset ingester-zone-c grafana.com\/rollout-paused=true grafana.com\/rollout-pause-\n$/,
-    ],
-    [
-      "a pattern that matches no pod",
-      () => {
-        writeBudget(stage, { podNamePartitionRegex: "store-([0-9]+)" });
-        return () => writeBudget(stage);
-      },
-      /^error {2}zpdb\/ingester: its podNamePartitionRegex finds no partition in the name of any pod that it selects, such as ingester-zone-a-0/,
     ],
     [
       "a gate that is not valid, and one of a group with a typo",
@@ -86,16 +68,6 @@ describe("zonewise doctor", { timeout: 300_000 }, () => {
         return all(undo, create("RolloutGate", "second", { spec: { ...spec, group: "ingesters" } }));
       },
       /^error {2}rolloutgate\/first: it is not valid: ExpressionInvalid, at character 8 .*\n.*\nwarning {2}rolloutgate\/second: there is no rollout group ingesters; did you mean ingester\? .*\n +if so:\n +kubectl -n default patch rolloutgate second --type=merge -p '\{"spec":\{"group":"ingester"\}\}'\n$/,
-    ],
-    [
-      "that all zones are paused",
-      () =>
-        all(
-          ...["a", "b", "c"].map((letter) =>
-            annotate(`ingester-zone-${letter}`, { "grafana.com/rollout-paused": "true" }),
-          ),
-        ),
-      /^warning {2}group\/ingester: all its zones are paused: .*\n +zonewise -n default resume ingester\n$/,
     ],
     [
       "an eviction webhook that fails open",

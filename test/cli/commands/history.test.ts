@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { createRecorder } from "../../../reconciler/report/act/reporter.ts";
 import { openTerminal } from "../stage.ts";
-import { setImage, setOf, setRollout } from "./half-rolled.ts";
+import { setOf, setRollout } from "./half-rolled.ts";
 
 interface Document {
   readonly zones: readonly {
@@ -84,26 +83,5 @@ it("history shows the revisions of each zone: image, age, which pods run it, and
     /^ +1 +app:1 +ingester-zone-c-\S+ +\S+ +ingester-zone-c-0, ingester-zone-c-1, ingester-zone-c-2 +finished 1m ago$/m,
   );
   assert.equal((await run("history nobody")).code, 4);
-});
-
-it("status and explain show images beside hashes", async (t) => {
-  const stage = await setRollout(t);
-  const session = startSession(stage);
-  t.after(() => session.end());
-  const { run } = await openTerminal(t, stage);
   assert.match((await run("explain ingester")).out, /updating \S+ to app:2 \(ingester-zone-b-\w+\)$/m);
-  const pod = await run("explain pod/ingester-zone-a-0");
-  assert.match(pod.out, /is already updated: app:2 \(ingester-zone-a-\w+\)$/m);
-  await session.tick();
-  const { out } = await run("status ingester --watch=false");
-  for (const zone of ["a", "b", "c"]) assert.match(out, new RegExp(`app:2 \\(ingester-zone-${zone}-\\w+\\)$`, "m"));
-  // A log's line, as a watch without a terminal writes it.
-  assert.match(
-    (await run("status ingester --timeout=0s")).out,
-    /^ingester .*updating \S+ to app:2 \(ingester-zone-b-\w+\)$/m,
-  );
-
-  await setImage(stage, "app:3");
-  await stage.time.advance(2000);
-  assert.match((await run("status ingester --watch=false")).out, /Unseen/);
 });

@@ -218,9 +218,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
     { words: "-nelsewhere status i", found: "" },
     { words: "-A status i", found: "ingester\n" },
     { words: "-n def", found: "default\n" },
-    { words: "--namespace = def", found: "default\n" },
     { words: "status -o j", found: "json\n" },
-    { words: "status --output=y", found: "--output=yaml\n" },
     { words: "status --timeout 1", found: "" },
     { words: "pause ingester --zone ingester-zone-b", found: "ingester-zone-b\n" },
   ];

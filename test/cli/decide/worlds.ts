@@ -92,7 +92,7 @@ export function recorded(reason: Reason): Partial<RolloutGroupStatus> {
 
 /**
  * A reason without a world is explained as the reconciler has recorded it. ScaleRefused, PrepareFailed and TurnAwaited
- * only a write, or other groups, find out: explain-recorded.test.ts induces them by real ticks.
+ * only a write, or other groups, find out.
  */
 export const WORLDS: Readonly<Partial<Record<Reason, () => World>>> = {
   UpdateStrategyNotOnDelete: () => worldOf(zonesOf({ updateStrategy: "RollingUpdate" }, {})),

@@ -9,7 +9,6 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 const MANIFEST = new URL("../../../infra/manifests/reconciler/cronjob.yaml", import.meta.url);
 const DEFAULTS = {
   zoneTracker: "rollout-operator-zone-tracker",
-  clusterDomain: "cluster.local.",
   shadows: "brupop-bottlerocket-aws",
   lease: "zonewise-reconciler",
   homes: ["zonewise"],
@@ -43,21 +42,20 @@ const jobOf = (namespace: string, container: object): unknown => ({
 it("the settings are those of the reconciler of the namespace", async () => {
   const env = [
     { name: "ZONE_TRACKER_CONFIG_MAP_NAME", value: "tracker" },
-    { name: "KUBERNETES_CLUSTER_DOMAIN", valueFrom: { configMapKeyRef: { name: "more", key: "domain" } } },
+    { name: "LEASE_NAME", valueFrom: { configMapKeyRef: { name: "more", key: "lease" } } },
     { name: "LOG_LEVEL", valueFrom: { secretKeyRef: { name: "x", key: "y" } } },
   ];
   const envFrom = [{ configMapRef: { name: "all" } }];
   const { cluster, asked } = clusterOf({
     "cronjobs cache/zonewise-reconciler": jobOf("cache", { env, envFrom }),
-    "configmaps cache/more": { data: { domain: "example.org" } },
+    "configmaps cache/more": { data: { lease: "held" } },
     "configmaps cache/all": { data: { NODE_UPDATES_NAMESPACE: "updates", ZONE_TRACKER_CONFIG_MAP_NAME: "earlier" } },
   });
   const settings = createSettings({ cluster });
   assert.deepEqual(await settings("cache"), {
     zoneTracker: "tracker",
-    clusterDomain: "example.org",
+    lease: "held",
     shadows: "updates",
-    lease: "zonewise-reconciler",
     homes: ["cache"],
     assumed: undefined,
   });
@@ -69,7 +67,6 @@ it("of an installation for all namespaces, they are in its own", async () => {
   const { cluster } = clusterOf({
     "cronjobs zonewise/zonewise-reconciler": jobOf("zonewise", {
       env: [
-        { name: "KUBERNETES_CLUSTER_DOMAIN", value: "x." },
         { name: "NAMESPACES", value: "*" },
         { name: "LEASE_NAME", value: "zonewise-other" },
       ],
@@ -77,7 +74,6 @@ it("of an installation for all namespaces, they are in its own", async () => {
   });
   assert.deepEqual(await createSettings({ cluster })("cache"), {
     ...DEFAULTS,
-    clusterDomain: "x.",
     lease: "zonewise-other",
     assumed: undefined,
   });

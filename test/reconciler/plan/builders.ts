@@ -15,7 +15,6 @@ export function worldOf(zones: readonly ZoneWithPods[], more: Partial<World> = {
     tracked: new Map(),
     references: new Map(),
     preparedAt: new Map(),
-    clusterDomain: "cluster.local.",
     readyMs: new Map(zones.map(({ uid }) => [uid, 60_000])),
     now: NOW,
     ...more,

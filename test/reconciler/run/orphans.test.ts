@@ -189,10 +189,9 @@ describe("a StatefulSet that was created again with another selector", () => {
       const held = new RegExp(`^ZoneOrphaned 3 pods of ${B} missing: ${names.join(", ")} are left behind by`);
       assert.match(await tick(), held);
       const { cluster } = stage.connect();
-      const settings = { clusterDomain: "cluster.local.", zoneTracker: "tracker" };
       const group = { namespace: "default", group: "ingester" };
       const plan = async () => {
-        const world = await gatherWorld(group, { cluster, clock: stage.clock }, () => Promise.resolve(settings));
+        const world = await gatherWorld(group, { cluster, clock: stage.clock }, async () => "tracker");
         const { end, holds } = planGroup(world, 99);
         return [end, holds.map(({ reason }) => reason)];
       };

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BUDGETS as CHECKS } from "../../../../cli/decide/doctor/budgets.ts";
-import { type Facts, type Finding, isGrouped } from "../../../../cli/decide/doctor/check.ts";
+import type { Facts, Finding } from "../../../../cli/decide/doctor/check.ts";
+import { isGrouped } from "../../../../reconciler/remedies/leader.ts";
 import type { PodDisruptionBudget } from "../../../../infra/kubernetes/resources.ts";
 import type { StoredBudget } from "../../../../reconciler/budget/zpdb.ts";
 import { groupKey, type Zone } from "../../../../reconciler/model/zone.ts";
