@@ -29,6 +29,7 @@ import {
   type LeaseFacts,
   type NoTick,
   type RunPodFacts,
+  type TickingFacts,
 } from "../ticking.ts";
 
 interface TickingQuestion {
@@ -127,13 +128,7 @@ function readLease({ metadata, spec }: Lease, now: number): LeaseFacts {
   };
 }
 
-interface Runs {
-  readonly cronJob: CronJobFacts | undefined;
-  readonly jobs: readonly JobFacts[];
-  readonly pods: readonly RunPodFacts[];
-  readonly unread: readonly string[];
-  readonly original: boolean | undefined;
-}
+type Runs = Pick<TickingFacts, "cronJob" | "jobs" | "pods" | "unread" | "original">;
 
 /** False if that is not known: then the Lease decides. */
 const isSuspended = async ({ cluster, installation, call }: TickingQuestion, namespace: string): Promise<boolean> =>

@@ -21,7 +21,7 @@ import { messageOf, RolloutError } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/context.ts";
 import { callPods } from "../../../infra/call-pods.ts";
 import { cancelled } from "../../../infra/deadline.ts";
-import { describePodFailure, type PodHttp } from "../../../infra/pod-http.ts";
+import { describePodFailure } from "../../../infra/pod-http.ts";
 import { foldAges, readPreparedAt, type Endpoint, type Endpoints } from "../delayed.ts";
 
 interface ScalingReport {
@@ -79,9 +79,7 @@ async function takeScalingStep(
       await scaler.notifier.cancelPreparation(step.zone, step.pods);
       return withFacts({ notified: true });
     case "preparePods":
-      return withFacts({
-        answers: await preparePods(step, { http: scaler.podHttp, now: scaler.clock.now, signal: scaler.stop }),
-      });
+      return withFacts({ answers: await preparePods(step, scaler) });
     case "scaleZone": {
       const refused = await scaleZone(step, scaler);
       return refused ? withFacts({ refused }) : { ...snapshot, scaled: { step, scalingHolds } };
@@ -110,21 +108,14 @@ async function writeBack(
   }
 }
 
-interface PrepareOptions {
-  readonly http: PodHttp;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Sends a POST to every pod that is to leave. Resolves with the last pod whose delay is not over, or the error of the
- * first failure, which cancels the other requests. Throws `Cancelled` once `signal` fires; no further pod is called
+ * first failure, which cancels the other requests. Throws `Cancelled` once `stop` fires; no further pod is called
  * then.
  */
 export async function preparePods(
   { zone, wanted, pods, delay }: PreparePods,
-  { http, now, signal }: PrepareOptions,
+  { podHttp: http, clock, stop: signal }: Pick<Scaler, "podHttp" | "clock" | "stop">,
 ): Promise<PodAnswers> {
   const ages = foldAges(delay);
   let failure: string | undefined;
@@ -140,7 +131,7 @@ export async function preparePods(
       // Without the body: it may contain a secret, and holds become Events.
       if (at === undefined)
         throw new RolloutError("Invalid", `it answered ${status}, and the answer is not {"timestamp": <Unix seconds>}`);
-      ages.add(place, at, now());
+      ages.add(place, at, clock.now());
     },
     onFailure: ({ url }, error) => void (failure = describePodFailure(url, error)),
   });

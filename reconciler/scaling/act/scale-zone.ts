@@ -192,31 +192,13 @@ async function whyNotShrink(
   if (why === "outdated")
     throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   if (why) return why;
-  return noOtherAdmitted(same, {
-    zones,
-    now: scaler.clock.now(),
-    pending: pending ?? (await gatherPendingOf(same, scaler)),
-  });
-}
-
-const gatherPendingOf = ({ namespace, group, name }: Zone, { cluster }: Scaler): Promise<PendingDownscales> =>
-  gatherPending(cluster, { namespace, name: nameLease(group, name) });
-
-interface Admissions {
-  readonly zones: readonly Zone[];
-  readonly pending: PendingDownscales;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/** The hold while an admitted downscale of another zone may still be stored. */
-function noOtherAdmitted(zone: Zone, { zones, pending, now }: Admissions): Hold | undefined {
-  const others = zones.filter(({ uid }) => uid !== zone.uid);
-  const admitted = findAdmitted(pending, others, now);
+  const { namespace, group, name } = same;
+  const admissions = pending ?? (await gatherPending(scaler.cluster, { namespace, name: nameLease(group, name) }));
+  const others = zones.filter(({ uid }) => uid !== same.uid);
+  const admitted = findAdmitted(admissions, others, scaler.clock.now());
   if (!admitted) return undefined;
-  const message = `${zone.name} waits to shrink: ${admitted.description}`;
   return {
-    ...hold("OtherZoneNotReady", message, [zone, admitted.zone]),
-    dedupKey: `${zone.name} after ${admitted.zone.name}`,
+    ...hold("OtherZoneNotReady", `${name} waits to shrink: ${admitted.description}`, [same, admitted.zone]),
+    dedupKey: `${name} after ${admitted.zone.name}`,
   };
 }

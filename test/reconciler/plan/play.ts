@@ -32,30 +32,27 @@ export function playPast({ sizes, maxUnavailable, past, ticks }: Past): SmallClu
 export const syncAll = (cluster: SmallCluster): void =>
   cluster.sets().forEach(({ metadata }) => cluster.sync(metadata.name));
 
-/** A pod after the other, in an order of their own, gets on: it ends, is made again, or becomes ready. */
-export function moveOne(cluster: SmallCluster, pick: number): boolean {
-  const moves = cluster.sets().flatMap(({ metadata: { name }, spec: { replicas = 0 } }) => {
+/** A pod gets on: it ends, is made again, or becomes ready. */
+function moveOne(cluster: SmallCluster): boolean {
+  for (const {
+    metadata: { name },
+    spec: { replicas = 0 },
+  } of cluster.sets()) {
     const pods = cluster.podsOf(name);
-    const moving = pods.filter((pod) => ["terminating", "starting", "failed"].includes(cluster.lifeOf(pod)));
-    const isMissing = pods.length < replicas;
-    return [
-      ...moving.map((pod) => () => getOn(cluster, pod.metadata.name)),
-      ...(isMissing ? [() => cluster.sync(name)] : []),
-    ];
-  });
-  const move = moves[pick % Math.max(1, moves.length)];
-  move?.();
-  return move !== undefined;
-}
-
-function getOn(cluster: SmallCluster, pod: string): void {
-  cluster.ail(pod, "ready");
-  cluster.runOut(pod);
+    const moving = pods.find((pod) => ["terminating", "starting", "failed"].includes(cluster.lifeOf(pod)));
+    if (moving) {
+      cluster.ail(moving.metadata.name, "ready");
+      cluster.runOut(moving.metadata.name);
+    } else if (pods.length < replicas) cluster.sync(name);
+    else continue;
+    return true;
+  }
+  return false;
 }
 
 /** All pods that are on their way get there together. */
 export function moveAll(cluster: SmallCluster): boolean {
   let moved = false;
-  while (moveOne(cluster, 0)) moved = true;
+  while (moveOne(cluster)) moved = true;
   return moved;
 }

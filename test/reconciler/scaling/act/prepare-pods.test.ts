@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { systemClock } from "../../../../infra/clock.ts";
 import { hasCode } from "../../../../infra/errors.ts";
 import type { PodHttp } from "../../../../infra/pod-http.ts";
 import { preparePods } from "../../../../reconciler/scaling/act/scale-group.ts";
@@ -17,7 +18,7 @@ async function prepare(replicas: number, send: PodHttp["send"], signal = never) 
   const { leaving } = planPreparation(all, 0, { url: delay.url, clusterDomain: "cluster.local." });
   const result = await preparePods(
     { action: "preparePods", zone: all, wanted: 0, pods: leaving, delay },
-    { http, now: () => 1_000_000_000_000, signal },
+    { podHttp: http, clock: { ...systemClock, now: () => 1_000_000_000_000 }, stop: signal },
   ).catch((error: unknown) => error);
   return { result, seen };
 }
