@@ -95,7 +95,7 @@ function render(planned: GroupPlan, { io, clock }: Session, { isStopped, notes }
 }
 
 const describeDone = (now: number, after: string): string =>
-  now === Infinity ? "Then it is done, once the reconciler ticks\n" : `Done${after}\n`;
+  now === Infinity ? "Then done, once the reconciler ticks\n" : `Done${after}\n`;
 
 const describeLast = ({ waitMs, waits }: GroupPlan["lastWait"]): string =>
   waitMs < LONG_WAIT_MS ? "" : ` (${shortDuration(waitMs)} after the last step: ${waits.join(", ")})`;

@@ -23,7 +23,7 @@ export const undo: Command = {
     { flag: "-y, --yes", summary: "do not ask; needed without a terminal" },
     DRY_RUN,
   ],
-  exits: { 0: "done, or there was nothing to do", 1: "the question was not answered with yes" },
+  exits: { 0: "done, or there was nothing to do", 1: "you did not answer yes" },
   completes: "groups",
   async run(session, input) {
     const {
@@ -96,7 +96,7 @@ function describePods({ zone, stage, becomes }: ZoneUndo): string {
   if (stage === "going back" && !becomes) return `${countLeft(zone)} of ${zone.replicas} go back already`;
   if (!becomes) return "no pods replaced";
   if (stage === "finished") return "all are replaced, in turn";
-  if (becomes.name !== zone.status.currentRevision) return "all of other revisions are replaced, in turn";
+  if (becomes.name !== zone.status.currentRevision) return "pods of other revisions are replaced, in turn";
   return stage === "under way"
     ? `${countOthers(zone)} of ${zone.replicas} go back`
     : "no pods replaced; the rollout had not started here";

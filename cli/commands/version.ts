@@ -17,7 +17,7 @@ export const version: Command = {
   group: "Check",
   summary: "The versions of this command, of what is installed, and of the API server",
   examples: [
-    ["version", "is the installed version that of this command?"],
+    ["version", "does the installed version match this command?"],
     ["version -n NAMESPACE", "the one that serves another namespace"],
   ],
   flags: [],

@@ -58,5 +58,5 @@ function describe([first, second, ...more]: Run): string {
   const listed = names.length > MAX_NAMED ? `${names[0]} … ${names.at(-1)}` : names.join(", ");
   const why = second.waits.length > 0 ? ` (${second.waits.join(", ")})` : "";
   const apart = second.waitMs < 1000 ? "less than 1s" : shortDuration(second.waitMs);
-  return `${names.length} pods, ${pods.length} at once, ${apart} apart${why}: ${listed}`;
+  return `${names.length} pods, ${pods.length} at a time, ${apart} apart${why}: ${listed}`;
 }

@@ -81,7 +81,7 @@ async function placePod(
   if (nodeUid !== claim.nodeUid)
     return refuseNode(
       "Forbidden",
-      `node ${claim.nodeName} has not the UID of the header BrupopNodeUid, by the token of pod ${pod.name}`,
+      `node ${claim.nodeName} does not have the UID of the header BrupopNodeUid, by the token of pod ${pod.name}`,
     );
   return undefined;
 }

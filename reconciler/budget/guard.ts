@@ -73,7 +73,7 @@ export function judgeGuard(namespace: string, registered: Registered, probe: Pro
   switch (probe?.result) {
     case undefined:
       return unasked(
-        `no webhook configuration sends evictions to the disruption budgets: every eviction in ${namespace} is executed unjudged`,
+        `no webhook configuration sends evictions to the disruption budgets: every eviction in ${namespace} happens unchecked`,
       );
     case "answered":
       return answered(namespace, hooks, probe.by);
@@ -114,7 +114,7 @@ const unasked = (message: string, remedy = APPLY): Guard => ({ reason: "NoWebhoo
 
 function allowed(namespace: string, hooks: readonly Hook[]): Guard {
   const [first] = hooks;
-  const what = `a dry-run eviction in ${namespace} was allowed unjudged, and so is every other`;
+  const what = `a dry-run eviction in ${namespace} was allowed without a check, and so is every other`;
   if (!first) return unasked(`${what}: no webhook sends them to the disruption budgets`);
   const why = "its selectors or matchConditions leave it out, or it fails open and does not answer";
   const look = `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations --field-selector metadata.name=${first.configuration} -o yaml`;

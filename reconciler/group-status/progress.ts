@@ -18,7 +18,7 @@ export function describeStep({ action, zone, count, atOnce, pods = [] }: Remaini
   if (action === "FinishZone") return `record ${zone} as updated`;
   const more = (count ?? 0) - pods.length;
   const names = pods.length === 0 ? "" : `: ${pods.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return `replace ${count} ${count === 1 ? "pod" : "pods"} of ${zone}, ${atOnce} at once${names}`;
+  return `replace ${count} ${count === 1 ? "pod" : "pods"} of ${zone}, ${atOnce} at a time${names}`;
 }
 
 /** Pods to replace, and zones to record. */

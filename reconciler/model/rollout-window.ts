@@ -154,7 +154,7 @@ function checkDuration(window: Window, duration: string): Window | Problem {
     return refuse(
       DURATION,
       duration,
-      `the window is open in every second that "${cron}" matches: leave one of both out`,
+      `the window is open in every second that "${cron}" matches: remove one of the two`,
     );
   return window;
 }

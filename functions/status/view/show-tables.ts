@@ -119,8 +119,8 @@ export function showNoTick(reconciler: PageRecords["reconciler"]): ComponentChil
   const { state, message, remedy } = noTick;
   const consequence =
     state === "stopped"
-      ? "Nothing is rolled out or scaled, and groups are shown as they were recorded then."
-      : "What is recorded may be old.";
+      ? "Nothing is rolled out or scaled, and groups are shown as last recorded."
+      : "The records may be old.";
   return h(
     "div",
     { id: "no-tick", class: `problem ${state}` },

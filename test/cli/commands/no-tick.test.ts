@@ -187,7 +187,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     assert.match((await run("explain pod/ingester-zone-a-0")).out, /roll out: Blocked {2}ReconcilerStopped/);
     const planned = await run("plan ingester");
     assert.equal(planned.code, 4);
-    assert.match(planned.out, /^Then it is done, once the reconciler ticks$/m);
+    assert.match(planned.out, /^Then done, once the reconciler ticks$/m);
     assert.doesNotMatch(planned.out, /in about/);
     const value = await json<{ estimatedEnd?: string; steps: { at?: string }[] }>("plan ingester");
     assert.deepEqual([value.estimatedEnd, value.steps[0]?.at], [undefined, undefined]);

@@ -94,7 +94,7 @@ it("undo counts the pods of a template that was overtaken half-way: they are rep
     /^ingester-zone-c +not started +app:3 .* app:1 .* no pods replaced; the rollout had not started here$/m,
   );
   const between = await run("undo ingester --zone ingester-zone-b --to-revision 2 --dry-run");
-  assert.match(between.out, /under way +app:3 .* app:2 \(\S+\) +all of other revisions are replaced, in turn$/m);
+  assert.match(between.out, /under way +app:3 .* app:2 \(\S+\) +pods of other revisions are replaced, in turn$/m);
 });
 
 it("undo to a revision refuses to take several zones by one number, which is another template in each", async (t) => {

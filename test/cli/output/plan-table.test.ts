@@ -32,7 +32,7 @@ const CASES: readonly { readonly name: string; readonly steps: readonly PlannedA
       name: "pods that follow one another alike are one line, the first after a wait of its own",
       steps: [replace("a", [2], FIRST), replace("a", [1]), replace("a", [0]), finish("a"), replace("b", [0], FIRST)],
       lines: [
-        "1-3 | ReplacePods | a | 3 pods, 1 at once, 45s apart (MaxUnavailableReached): a-2, a-1, a-0",
+        "1-3 | ReplacePods | a | 3 pods, 1 at a time, 45s apart (MaxUnavailableReached): a-2, a-1, a-0",
         "4 | 45s | ZoneNotReady | FinishZone | a | all pods are updated and ready",
         "5 | ReplacePods | b | b-0",
       ],
@@ -40,12 +40,12 @@ const CASES: readonly { readonly name: string; readonly steps: readonly PlannedA
     {
       name: "many are not named one by one; the last step may be smaller",
       steps: [replace("a", [4, 3], FIRST), replace("a", [2, 1]), replace("a", [0])],
-      lines: ["1-3 | ReplacePods | a | 5 pods, 2 at once, 45s apart (MaxUnavailableReached): a-4 … a-0"],
+      lines: ["1-3 | ReplacePods | a | 5 pods, 2 at a time, 45s apart (MaxUnavailableReached): a-4 … a-0"],
     },
     {
       name: "pods that start at once are not 0s apart",
       steps: [replace("a", [1], FIRST), replace("a", [0], { waitMs: 900 })],
-      lines: ["1-2 | ReplacePods | a | 2 pods, 1 at once, less than 1s apart (MaxUnavailableReached): a-1, a-0"],
+      lines: ["1-2 | ReplacePods | a | 2 pods, 1 at a time, less than 1s apart (MaxUnavailableReached): a-1, a-0"],
     },
     {
       name: "another wait, or another zone, begins a line",
@@ -56,7 +56,7 @@ const CASES: readonly { readonly name: string; readonly steps: readonly PlannedA
         replace("b", [1], FIRST),
       ],
       lines: [
-        "1-2 | ReplacePods | a | 2 pods, 1 at once, 45s apart (MaxUnavailableReached): a-2, a-1",
+        "1-2 | ReplacePods | a | 2 pods, 1 at a time, 45s apart (MaxUnavailableReached): a-2, a-1",
         "3 | 45s | BudgetSpent | ReplacePods | a | a-0",
         "4 | ReplacePods | b | b-1",
       ],

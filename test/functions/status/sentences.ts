@@ -36,7 +36,7 @@ export const NO_TICK = {
 } as const;
 
 export const OLD =
-  "CronJob default/zonewise-reconciler is suspended. Nothing is rolled out or scaled, and groups are shown as they were recorded then. Fix kubectl patch it";
+  "CronJob default/zonewise-reconciler is suspended. Nothing is rolled out or scaled, and groups are shown as last recorded. Fix kubectl patch it";
 
 export const NOT_YET = {
   noTick: {
@@ -95,7 +95,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   [
     "the plan",
     { groups: [store] },
-    "Plan replace 12 pods of zone-a, 2 at once: zone-a-0, zone-a-1 and 10 more record zone-a as updated",
+    "Plan replace 12 pods of zone-a, 2 at a time: zone-a-0, zone-a-1 and 10 more record zone-a as updated",
   ],
   [
     "the images of a zone, and each pod with its revision and state",

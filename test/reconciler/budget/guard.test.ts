@@ -19,7 +19,7 @@ const FAILED = (why: string): Probe => ({ result: "failed", by, why });
 type Case = readonly [what: string, of: Registered, probe: Probe | undefined, reason: Guard["reason"], says: RegExp];
 
 const CASES: readonly Case[] = [
-  ["is registered for evictions", registered(), undefined, "NoWebhook", /every eviction in ns is executed unjudged$/],
+  ["is registered for evictions", registered(), undefined, "NoWebhook", /every eviction in ns happens unchecked$/],
   [
     "has answered",
     registered(hook()),
@@ -40,7 +40,7 @@ const CASES: readonly Case[] = [
     registered(hook()),
     { result: "allowed" },
     "NoWebhook",
-    /^ours\.grafana\.com did not judge it: .* a dry-run eviction in ns was allowed unjudged, and so is every other$/,
+    /^ours\.grafana\.com did not judge it: .* a dry-run eviction in ns was allowed without a check, and so is every other$/,
   ],
   ["judged a probe, as far as that may be read", UNREAD, { result: "allowed" }, "NoWebhook", /: no webhook sends them/],
   [

@@ -35,10 +35,7 @@ describe("the status page shows", () => {
     assert.match(page, /header:has\(\.stopped\) ~ main \.phase \{ color: var\(--faint\); \}/);
   });
   it("of a reconciler that has not run yet that what is recorded may be old, as the commands say", () =>
-    assert.match(
-      textOf({ reconciler: NOT_YET }),
-      /was created 50s ago\. What is recorded may be old\. Fix kubectl get it/,
-    ));
+    assert.match(textOf({ reconciler: NOT_YET }), /was created 50s ago\. The records may be old\. Fix kubectl get it/));
   it("a sentence that is also the block's only once", () =>
     assert.equal(textOf({ groups: [store] }).split("zone-b waits for zone-a").length, 2));
   it("what a blocked group adds to its hold, and the phase of a hold that has another one", () => {
