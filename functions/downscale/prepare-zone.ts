@@ -11,9 +11,13 @@ import { redactUrl } from "../../infra/credentials.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { describePodFailure, type PodHttp } from "../../infra/pod-http.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
+import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide-admission.ts";
 import {
   addDownscale,
   type Current,
+  findAdmitted,
+  lastDownscaleOf,
+  laterOf,
   markRefused,
   mayHaveHappened,
   mayStillHappen,
@@ -34,13 +38,16 @@ import {
   takeDownscaleLease,
 } from "../../reconciler/downscale/act/downscale-lease.ts";
 import type { Reason } from "../../reconciler/model/decision.ts";
-import type { Zone } from "../../reconciler/model/zone.ts";
+import { findExcess } from "../../reconciler/model/refused-group.ts";
+import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
+import { refuseByTime, timedOrphans } from "../../reconciler/scaling/min-time.ts";
+import { losesNothing } from "../../reconciler/scaling/steady.ts";
+import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
 import { type PodCalls, postPrepare, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { Recorder } from "../../reconciler/report/act/reporter.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, RequestContext } from "../http/webhook.ts";
-import { refuseForOtherZones } from "./other-zones.ts";
 import { type Candidate, denyDownscale, describeDownscale, replicaFields } from "./find-downscale.ts";
 import type { BackgroundTasks } from "../http/rim.ts";
 
@@ -154,8 +161,7 @@ async function judge(
 ): Promise<Judged> {
   const { zone, context, downscale } = prepareRequest;
   const { found } = lease;
-  const shrinking = { zone, replicas: downscale.to, pending: found };
-  const refusal = zone.group ? await refuseForOtherZones(shrinking, tools, context) : undefined;
+  const refusal = zone.group ? await refuseForOtherZones(prepareRequest, found, tools) : undefined;
   if (refusal) return { answer: denyDownscale(prepareRequest, refusal.reason, refusal.message), pending: found };
   // No other zone loses pods until the change is stored.
   const { deadlineAt, signal } = context;
@@ -172,6 +178,61 @@ async function judge(
     return recordOutcome(outcome, zone.name, lease);
   });
   return { answer, pending };
+}
+
+/**
+ * The refusal of a downscale that must wait for another zone, or that cannot be decided; undefined if it may proceed.
+ */
+async function refuseForOtherZones(
+  { zone: own, downscale, context: { signal, log } }: PrepareRequest,
+  pending: PendingDownscales,
+  { cluster, clock, record }: PrepareTools,
+): Promise<DownscaleRefusal | undefined> {
+  const call = { signal };
+  const source = { cluster };
+  const refuseOnError = (reason: DownscaleRefusal["reason"], message: string) => (error: unknown) => {
+    log.warn(message, { namespace: own.namespace, group: own.group, zone: own.name, error });
+    return { reason, message };
+  };
+  const group = await gatherGroupZones(own, source, call).catch(
+    refuseOnError("GroupUnknown", "finding other statefulsets failed."),
+  );
+  if ("reason" in group) return group;
+  const excess = findExcess(own, group);
+  if (excess) return { reason: excess.reason, message: `${excess.message}.` };
+  const recorded = await record
+    .load(own.namespace, group, call)
+    .catch(refuseOnError("DownscalesUnknown", "loading zones failed."));
+  if ("reason" in recorded) return recorded;
+  const others = group.filter(({ name }) => name !== own.name);
+  const now = clock.now();
+  const refuseEarly = (zones: readonly Zone[]): DownscaleRefusal | undefined => {
+    const times = zones.map((zone) => {
+      const { name, scaling, orphaned } = zone;
+      const admitted = lastDownscaleOf(ownValue(pending, name), zone, now);
+      return {
+        name,
+        lastDownscale: laterOf(laterOf(scaling.lastDownscale, recorded.get(name)), admitted),
+        // Its own minimum time is gone with its StatefulSet; zones of a group have the same one as a rule.
+        minTime: orphaned === "gone" ? own.scaling.minTime : scaling.minTime,
+      };
+    });
+    return refuseByTime(times, now, record.messages.unreadable);
+  };
+  const refusal = refuseEarly(others);
+  if (refusal) return refusal;
+  const admitted = findAdmitted(pending, others, now);
+  if (admitted) return { reason: "OtherZoneNotReady", message: admitted.description };
+  /** A downscale that removes only pods that serve nothing need not wait for other zones. */
+  const refuseUnlessIdle = (found: GroupSnapshot): DownscaleRefusal | undefined => {
+    const shrinking = found.zones.find(({ uid }) => uid === own.uid);
+    if (shrinking && losesNothing(shrinking, downscale.to, now)) return undefined;
+    return refuseByHealth(found, { zone: own, size: downscale.to, now });
+  };
+  return await gatherGroup(group, source, call).then(
+    (found) => refuseEarly(timedOrphans(found)) ?? refuseUnlessIdle(found),
+    refuseOnError("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
+  );
 }
 
 /**

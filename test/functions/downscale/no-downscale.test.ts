@@ -154,11 +154,3 @@ test("a Scale is judged by its parent's label", async (t) => {
   );
   assert.equal(foreign.allowed, true);
 });
-
-test("a Scale without replicas has 0", async (t) => {
-  const stage = await setStage(t);
-  const web = createZone(stage, "web", { labels: { [LABEL]: "true" } });
-  const nothing = { apiVersion: "autoscaling/v1", kind: "Scale" };
-  const answer = await callWebhook(createNoDownscale(stage), scaleReviewOf(web, 0, { object: nothing }));
-  assert.match(answer.message ?? "", /from 3 to 0 replicas/);
-});

@@ -16,40 +16,9 @@ import {
   play,
   recorded,
   settle,
-  shrink,
-  type Shrinking,
   track,
 } from "../prepare-stage.ts";
-import { callWebhook, createZone, reviewOf, scaleReviewOf, type ZoneTraits } from "../stage.ts";
-
-/** Progress of the StatefulSet controller when another zone wants to shrink, and the reason of that zone's refusal. */
-const SHRINKING: readonly [string, ZoneTraits, Shrinking, string][] = [
-  [
-    "the StatefulSet controller has not observed it",
-    {},
-    { observed: false },
-    `statefulset ${B} has 2 replicas, which the StatefulSet controller has not observed yet; ${B}-2 is still running`,
-  ],
-  ["its surplus pod still runs", {}, { status: 3 }, `statefulset ${B} has 2 replicas, and ${B}-2 is still running`],
-  [
-    "its surplus pod terminates",
-    {},
-    { status: 3, terminating: [2] },
-    `statefulset ${B} has 2 replicas, and ${B}-2 is still terminating`,
-  ],
-  [
-    "its status counts the surplus pod no longer",
-    {},
-    { status: 2, terminating: [2] },
-    `statefulset ${B} has 2 replicas, and ${B}-2 is still terminating`,
-  ],
-  [
-    "many pods",
-    { replicas: 15 },
-    { status: 15 },
-    `statefulset ${B} has 2 replicas, and ${Array.from({ length: 10 }, (_, i) => `${B}-${i + 2}`).join(", ")} and 3 more are still running`,
-  ],
-];
+import { callWebhook, createZone, reviewOf, scaleReviewOf } from "../stage.ts";
 
 for (const [mode, recordOf] of MODES) {
   const isTracker = recordOf === inTracker;
@@ -215,17 +184,6 @@ for (const [mode, recordOf] of MODES) {
         assert.equal(answer.message, because(A, stage.record.messages.unsaved));
         assert.deepEqual(stage.seen.toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`, `POST ${A}-1`, `POST ${A}-2`]);
         assert.deepEqual(pendingOf(stage), {});
-      });
-
-    for (const [name, traits, change, expected] of SHRINKING)
-      it(`waits for another zone that still shrinks: ${name}`, async (t) => {
-        const stage = await play(t, recordOf);
-        settle(stage, recordOf);
-        const zone = createZone(stage, A);
-        shrink(stage, createZone(stage, B, traits), change);
-        const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
-        assert.equal(answer.message, because(A, expected));
-        assert.deepEqual(stage.seen, []);
       });
 
     for (const [name, other, waits] of [

@@ -64,6 +64,8 @@ describe("the pods to remove", () => {
 });
 
 describe("waiting for other zones' health", () => {
+  const SHRUNK = { replicas: 2, statusReplicas: 3, pods: { 2: {} } };
+  const TWO = "statefulset ingester-zone-a has 2 replicas, and ";
   const CASES: readonly [string, Parameters<typeof zone>[0], string | undefined][] = [
     ["all pods updated and ready", {}, undefined],
     ["no replicas and no pods", { replicas: 0 }, undefined],
@@ -97,6 +99,27 @@ describe("waiting for other zones' health", () => {
       "a pod that is missing",
       { pods: { 2: null } },
       "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas",
+    ],
+    [
+      "a pod beyond its replicas, which the controller has not observed",
+      { ...SHRUNK, generation: 2, observedGeneration: 1 },
+      "statefulset ingester-zone-a has 2 replicas, which the StatefulSet controller has not observed yet; ingester-zone-a-2 is still running",
+    ],
+    ["a pod beyond its replicas that still runs", SHRUNK, `${TWO}ingester-zone-a-2 is still running`],
+    [
+      "a pod beyond its replicas that terminates",
+      { ...SHRUNK, pods: { 2: { terminating: true } } },
+      `${TWO}ingester-zone-a-2 is still terminating`,
+    ],
+    [
+      "such a pod that its status counts no longer",
+      { ...SHRUNK, statusReplicas: 2, pods: { 2: { terminating: true } } },
+      `${TWO}ingester-zone-a-2 is still terminating`,
+    ],
+    [
+      "many pods beyond its replicas",
+      { ...SHRUNK, statusReplicas: 15, pods: Object.fromEntries(Array.from({ length: 13 }, (_, i) => [i + 2, {}])) },
+      `${TWO}${Array.from({ length: 10 }, (_, i) => `ingester-zone-a-${i + 2}`).join(", ")} and 3 more are still running`,
     ],
     [
       "a pod beyond its replicas that never served",
