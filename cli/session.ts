@@ -4,7 +4,7 @@ import type { Source } from "../infra/kubernetes/context.ts";
 import type { NoTick } from "../reconciler/report/ticking.ts";
 import type { ExitCode } from "./exit.ts";
 import type { ReadSettings } from "./gather/settings.ts";
-import type { Display } from "./output/style.ts";
+import type { Display } from "./output/text.ts";
 
 export interface TerminalSize {
   readonly columns: number;

@@ -5,7 +5,7 @@ import { describeHistory, type ZoneHistoryRow } from "../decide/revisions.ts";
 import { EXIT } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherHistories } from "../gather/revisions.ts";
-import { formatAge } from "../output/age.ts";
+import { formatAge } from "../output/text.ts";
 import { print } from "../output/print.ts";
 import { formatTable, type Cell } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";

@@ -1,7 +1,6 @@
 /** Answers of `zonewise explain` as text. */
 import { type Explanation, GO_ON } from "../decide/answer.ts";
-import { formatAge, untilOf } from "./age.ts";
-import type { Display, Tone } from "./style.ts";
+import { type Display, formatAge, type Tone, untilOf } from "./text.ts";
 import { layRemedy, wrapAfter } from "./table.ts";
 
 interface Titled {

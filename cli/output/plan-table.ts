@@ -1,7 +1,7 @@
 /** The table of `zonewise plan`. */
 import { shortDuration } from "../../infra/duration.ts";
 import type { PlannedAction } from "../../reconciler/plan/plan-group.ts";
-import type { Display } from "./style.ts";
+import type { Display } from "./text.ts";
 import { formatTable, type Cell, type Column } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [

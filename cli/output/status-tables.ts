@@ -6,8 +6,7 @@ import { firstReleased } from "../../reconciler/phased/target.ts";
 import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phased.ts";
 import { type GroupState, viewOf } from "../decide/group-state.ts";
 import { standingOfPhased } from "../decide/overview.ts";
-import { formatAge, untilOf } from "./age.ts";
-import type { Display, Tone } from "./style.ts";
+import { type Display, formatAge, type Tone, untilOf } from "./text.ts";
 import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } from "./table.ts";
 
 const TONES: Readonly<Record<Standing, Tone>> = {

@@ -1,6 +1,6 @@
 /** Tables as kubectl prints them: headings in capitals, columns two blanks apart. */
 import { isCommand } from "../../reconciler/model/remedy.ts";
-import { plain, type Display, type Tone } from "./style.ts";
+import { type Display, plain, type Tone } from "./text.ts";
 
 /** A cell: its text, or with a tone. */
 export type Cell = string | { readonly text: string; readonly tone: Tone };

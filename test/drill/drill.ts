@@ -6,7 +6,7 @@ import { describeRight, type Right } from "../../cli/decide/doctor/rights.ts";
 import { CliError, EXIT, type ExitCode } from "../../cli/exit.ts";
 import { CRON_JOB, HOME, type ReadSettings } from "../../cli/gather/settings.ts";
 import { gatherTicking } from "../../cli/gather/ticking.ts";
-import type { Display } from "../../cli/output/style.ts";
+import type { Display } from "../../cli/output/text.ts";
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import { messageOf } from "../../infra/errors.ts";

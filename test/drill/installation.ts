@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import type { ExitCode } from "../../cli/exit.ts";
 import { CliError } from "../../cli/exit.ts";
 import { createSettings } from "../../cli/gather/settings.ts";
-import { plain } from "../../cli/output/style.ts";
+import { plain } from "../../cli/output/text.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import type { KubeObject, Store } from "../emulator/store.ts";
 import { drawFrom } from "../simulation/draw.ts";

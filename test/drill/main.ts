@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { openCluster } from "../../cli/connect.ts";
 import { explainError } from "../../cli/decide/explain-error.ts";
 import { CliError, EXIT, type ExitCode, usageError } from "../../cli/exit.ts";
-import { colourful, plain } from "../../cli/output/style.ts";
+import { colourful, plain } from "../../cli/output/text.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { parseGoDuration } from "../../infra/duration.ts";
 import { hasCode } from "../../infra/errors.ts";

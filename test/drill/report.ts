@@ -1,5 +1,5 @@
 /** The report of a drill as text. */
-import type { Display, Tone } from "../../cli/output/style.ts";
+import type { Display, Tone } from "../../cli/output/text.ts";
 import { formatTable, wrapWords, type Cell } from "../../cli/output/table.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { DrillVerdict, Row } from "./judge.ts";

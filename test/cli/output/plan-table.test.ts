@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { renderSteps } from "../../../cli/output/plan-table.ts";
-import { plain } from "../../../cli/output/style.ts";
+import { plain } from "../../../cli/output/text.ts";
 import type { PlannedAction } from "../../../reconciler/plan/plan-group.ts";
 
 const replace = (zone: string, ordinals: readonly number[], more: Partial<PlannedAction> = {}): PlannedAction => ({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createScreen } from "../../../cli/output/screen.ts";
-import { colourful } from "../../../cli/output/style.ts";
+import { colourful } from "../../../cli/output/text.ts";
 import type { Session, TerminalSize } from "../../../cli/session.ts";
 
 /** What is written for these texts, one after the other. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { GroupState } from "../../../cli/decide/group-state.ts";
-import { colourful, plain } from "../../../cli/output/style.ts";
+import { colourful, plain } from "../../../cli/output/text.ts";
 import { renderGroup, renderGroups } from "../../../cli/output/status-tables.ts";
 import { zone } from "../../reconciler/builders.ts";
 import type { StoredHold, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { plain } from "../../../cli/output/style.ts";
+import { plain } from "../../../cli/output/text.ts";
 import { formatTable, wrapWords, type Column } from "../../../cli/output/table.ts";
 
 const COLUMNS: readonly Column[] = [

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createScreen } from "../../../cli/output/screen.ts";
-import { showControls } from "../../../cli/output/harmless.ts";
-import { colourful } from "../../../cli/output/style.ts";
+import { colourful, showControls, untilOf } from "../../../cli/output/text.ts";
 import { runCli } from "../../../cli/run.ts";
 import { systemClock } from "../../../infra/clock.ts";
 
@@ -47,3 +46,14 @@ it("what the CLI writes is shown so, errors too", async () => {
   await runCli(["status", "--kubeconfig", "/none/\u001B[2J"], terminal);
   assert.match(text, /\/none\/\\u001b\[2J/);
 });
+
+const NOW = Date.parse("2026-11-22T03:00:00Z");
+const CASES: readonly (readonly [at: string | undefined, shown: string])[] = [
+  ["2026-11-22T03:04:30Z", "in 4m30s"],
+  ["2026-11-22T03:00:00Z", "now"],
+  ["2026-11-22T02:59:00Z", "now"],
+  ["2026-11-22T02:58:59Z", ""],
+  [undefined, ""],
+];
+for (const [at, shown] of CASES)
+  it(`what lasts until ${at} is shown as "${shown}" at 03:00`, () => assert.equal(untilOf(at, NOW), shown));
