@@ -1,5 +1,6 @@
 /** Decides within one step of a rollout (§16.5): begin it, wait, check, release the pod below the partition. */
 import { firstOf, type Rule } from "../../infra/rules.ts";
+import { hasFailed, isOld } from "../checks/check.ts";
 import type { PhasedRollout } from "./phased-rollout.ts";
 import { type PhasedOutlook, type PhasedRolloutPhase, reportRollout, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
@@ -13,13 +14,12 @@ import {
   forgetResults,
   type Incurable,
   isAhead,
-  isFailed,
   isCurrent,
   isOfOtherCheck,
-  isSuccessOld,
   isPassed,
   isUpdated,
   nextCheckAt,
+  streakOf,
 } from "./step.ts";
 import { findStrays, placeOf, strayReturned } from "./scale-out.ts";
 import { findDownwards, HELD, nameTargetRevision } from "./target.ts";
@@ -97,10 +97,12 @@ const promoted: StepRule = (snapshot, step) => {
   return reportStep(snapshot, { ...step, promoted: true }, { promotedStep: name, dueAt: now });
 };
 
-/** The last success is too long ago, as after a budget that denied for long, or a time without a reconciler. */
+/** The last success is more than two periods and a minute ago, as after a budget that denied for long, or a time without a reconciler. */
 const successesRecent: StepRule = (snapshot, step) => {
-  if (step.promoted || !isPassed(snapshot, step) || !isSuccessOld(snapshot, step)) return undefined;
-  return reportStep(snapshot, { ...step, consecutiveSuccessfulChecks: 0 }, { dueAt: snapshot.now });
+  const { rollout, now } = snapshot;
+  const lastAt = Date.parse(step.lastCheckTime ?? "");
+  if (step.promoted || !isPassed(snapshot, step) || !isOld(rollout.check, { lastAt }, now)) return undefined;
+  return reportStep(snapshot, { ...step, consecutiveSuccessfulChecks: 0 }, { dueAt: now });
 };
 
 const passed: StepRule = (snapshot, step) => {
@@ -127,8 +129,9 @@ const paused: StepRule = (snapshot, step) => {
     : undefined;
 };
 
+/** It stays so until the template or the check changes, or a user promotes the step or raises the threshold. */
 const failed: StepRule = (snapshot, step) => {
-  if (!isFailed(snapshot, step)) return undefined;
+  if (!hasFailed(snapshot.rollout.check, streakOf(step))) return undefined;
   const message = `${step.consecutiveFailedChecks} checks in a row have failed (${step.lastSample ?? "no data"}): the rollout of ${snapshot.target.name} stays at partition ${step.partition}`;
   return reportRollout(snapshot, { phase: "Stalled", message, updated: ["False", "ChecksFailed"], step });
 };

@@ -5,11 +5,11 @@ import type { PhasedRollout } from "./phased-rollout.ts";
 import type { PhasedStatus, RollingPodStatus } from "./status.ts";
 import type { PhasedDecision, PhasedSnapshot } from "./snapshot.ts";
 
-type Truth = Condition["status"];
+type Outcome = readonly [status: Condition["status"], reason: string];
 
 interface PhaseFacts {
-  readonly ready: readonly [Truth, reason: string];
-  readonly updated: readonly [Truth, reason: string];
+  readonly ready: Outcome;
+  readonly updated: Outcome;
 }
 
 const PHASES = {
@@ -28,7 +28,7 @@ export interface PhasedOutlook {
   /** A sentence for users; equal as long as nothing has changed. */
   readonly message: string;
   /** Condition `Updated`, where the phase alone does not tell. */
-  readonly updated?: readonly [Truth, reason: string];
+  readonly updated?: Outcome;
   /** The step; none outside a rollout. */
   readonly step?: RollingPodStatus;
   readonly started?: string;
@@ -44,21 +44,27 @@ export function writeTime(ms: number): string {
 
 /** Reports the outlook. */
 export function reportRollout(snapshot: PhasedSnapshot, outlook: PhasedOutlook): PhasedDecision {
-  const { rollout } = snapshot;
+  const { rollout, target, now } = snapshot;
   const { phase, message, step, dueAt, promotedStep = rememberedStep(rollout) } = outlook;
-  const facts: PhaseFacts = PHASES[phase];
+  const { ready, updated }: PhaseFacts = PHASES[phase];
+  const stamp = { earlier: rollout.status.conditions, generation: rollout.generation, now };
+  const conditions: readonly (readonly [type: string, outcome: Outcome, message: string])[] = [
+    ["Ready", ready, message],
+    ["Updated", outlook.updated ?? updated, message],
+    ...checksHealthy(step),
+  ];
   const status: PhasedStatus = {
     observedGeneration: rollout.generation,
-    ...describeTarget(snapshot),
+    targetObservedGeneration: target?.observedGeneration,
+    targetUID: target?.uid,
+    updateRevision: target?.status.updateRevision || undefined,
     phase,
     promotedStep,
-    ...times(snapshot, outlook),
+    ...times(rollout.status, outlook),
     rollingPodStatus: step,
-    conditions: [
-      condition(snapshot, { type: "Ready", outcome: facts.ready, message }),
-      condition(snapshot, { type: "Updated", outcome: outlook.updated ?? facts.updated, message }),
-      ...checksHealthy(snapshot, step),
-    ],
+    conditions: conditions.map(([type, [truth, reason], text]) =>
+      stampCondition({ type, status: truth, reason, message: text }, stamp),
+    ),
   };
   return { action: "report", status, ...(dueAt !== undefined && { dueAt }) };
 }
@@ -68,18 +74,10 @@ function rememberedStep({ promoteStep, status: { promotedStep } }: PhasedRollout
   return promoteStep === promotedStep ? promotedStep : undefined;
 }
 
-function describeTarget({ target }: PhasedSnapshot) {
-  return {
-    targetObservedGeneration: target?.observedGeneration,
-    targetUID: target?.uid,
-    updateRevision: target?.status.updateRevision || undefined,
-  };
-}
-
 /** A rollout that begins has no end yet. */
-function times({ rollout: { status } }: PhasedSnapshot, { started, ended }: PhasedOutlook) {
+function times(before: PhasedStatus, { started, ended }: PhasedOutlook) {
   if (started !== undefined) return { rolloutStartTime: started, rolloutEndTime: undefined };
-  return { rolloutStartTime: status.rolloutStartTime, rolloutEndTime: ended ?? status.rolloutEndTime };
+  return { rolloutStartTime: before.rolloutStartTime, rolloutEndTime: ended ?? before.rolloutEndTime };
 }
 
 /** Leaves the status as it is. */
@@ -87,28 +85,10 @@ export function unchanged({ rollout }: PhasedSnapshot): PhasedDecision {
   return { action: "report", status: rollout.status };
 }
 
-interface Finding {
-  readonly type: string;
-  readonly outcome: readonly [Truth, reason: string];
-  readonly message: string;
-}
-
-/** The transition time changes only with the status. */
-function condition({ rollout, now }: PhasedSnapshot, { type, outcome, message }: Finding): Condition {
-  const [status, reason] = outcome;
-  return stampCondition(
-    { type, status, reason, message },
-    { earlier: rollout.status.conditions, generation: rollout.generation, now },
-  );
-}
-
 /** Present from the first check of a step on. */
-function checksHealthy(snapshot: PhasedSnapshot, step: RollingPodStatus | undefined): Condition[] {
+function checksHealthy(step: RollingPodStatus | undefined): (readonly [string, Outcome, string])[] {
   if (step?.lastAttemptTime === undefined) return [];
-  const { lastError } = step;
-  return [
-    lastError === undefined
-      ? condition(snapshot, { type: "ChecksHealthy", outcome: ["True", "Answered"], message: "Prometheus answers" })
-      : condition(snapshot, { type: "ChecksHealthy", outcome: ["False", "PrometheusError"], message: lastError }),
-  ];
+  return step.lastError === undefined
+    ? [["ChecksHealthy", ["True", "Answered"], "Prometheus answers"]]
+    : [["ChecksHealthy", ["False", "PrometheusError"], step.lastError]];
 }

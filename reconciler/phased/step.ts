@@ -7,16 +7,7 @@
  * The step is stored in the status; a pod is released only after the status with the last success was written, so that
  * a partition that we lowered can be distinguished from one that another writer lowered.
  */
-import {
-  type CheckAnswer,
-  type CheckSpec,
-  dueAt,
-  hasFailed,
-  hasPassed,
-  isOld,
-  isInFuture,
-  type Streak,
-} from "../checks/check.ts";
+import { type CheckAnswer, type CheckSpec, dueAt, hasPassed, isInFuture, type Streak } from "../checks/check.ts";
 import { nextResult } from "../checks/result.ts";
 import { hash } from "../../infra/hash.ts";
 import { isOverdue, isReady, isTerminating } from "../model/health.ts";
@@ -67,11 +58,6 @@ function isFinallyPassed(snapshot: TargetSnapshot): boolean {
   return step?.partition === 0 && isPassed(snapshot, step);
 }
 
-/** True if its last success is more than two periods old, and more than a minute. */
-export function isSuccessOld({ rollout: { check }, now }: TargetSnapshot, step: RollingPodStatus): boolean {
-  return isOld(check, { lastAt: timeOf(step.lastCheckTime) }, now);
-}
-
 /** True if a time of the step is in the future. */
 export function isAhead(
   { stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime }: RollingPodStatus,
@@ -116,14 +102,6 @@ export function forgetResults({
 /** The query with everything that its answer depends on. */
 export function hashOf({ query, successWhen, baseline }: CheckSpec): string {
   return hash(JSON.stringify([query, successWhen, ...(baseline ? [baseline] : [])])).toString(16);
-}
-
-/**
- * True if its checks have failed too often in a row; it stays so until the template or the check changes, or a user
- * promotes the step or raises the threshold.
- */
-export function isFailed({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
-  return hasFailed(check, streakOf(step));
 }
 
 /** True for an outdated pod that serves nothing, and cannot come up at its revision, or has not for 5 minutes. */
@@ -210,7 +188,7 @@ export function nextCheckAt({ rollout: { check } }: Pick<TargetSnapshot, "rollou
 const timeOf = (text: string | undefined): number => (text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text));
 
 /** The results of the step's checks. */
-function streakOf(step: RollingPodStatus): Streak {
+export function streakOf(step: RollingPodStatus): Streak {
   return {
     successes: step.consecutiveSuccessfulChecks,
     failures: step.consecutiveFailedChecks,
