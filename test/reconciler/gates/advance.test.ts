@@ -1,9 +1,168 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import type { GateRecord } from "../../../reconciler/gates/record.ts";
+import { describeValid } from "../../../reconciler/gates/report.ts";
 import { data, follow, gateOf, lost, noData, OTHER, SETTLED, settledRecord, stored, T0, viewOf } from "./builders.ts";
-import { a, b, began, play, reasonFor, start, underWay, zones, zonesAt, type Kind } from "./play.ts";
+import {
+  a,
+  b,
+  began,
+  histories,
+  holdFor,
+  play,
+  reasonFor,
+  start,
+  underWay,
+  zones,
+  zonesAt,
+  type Kind,
+} from "./play.ts";
+
+const ONE = { name: "one", query: { expr: "up", url: "prom" }, successWhen: "NoData", initialDelaySeconds: 0 };
+const TWO_CHECKS = {
+  spec: {
+    checks: ["one", "two"].map((name) => ({ ...ONE, name, periodSeconds: 10, successThreshold: 1 })),
+  },
+};
+const only =
+  (good: string): Kind =>
+  (at, name) =>
+    name === good ? noData(at) : data(at);
+const SOAKING = { spec: { soakSeconds: 25 } };
+const SOAKING_ONLY = { spec: { soakSeconds: 60, checks: [] } };
+
+histories("a gate between zones", [
+  [
+    "asks once a period, and lets the next zone begin after enough successes in a row, once that is recorded",
+    {},
+    [
+      [0, noData],
+      [5, noData],
+      [10, noData],
+      [12, noData],
+    ],
+    ["errors Waiting a GateWaiting", "- Waiting a GateWaiting", "errors Passed a GateWaiting", "- Passed ab free"],
+  ],
+  [
+    "waits for the initial delay from when the previous zone was done",
+    { check: { initialDelaySeconds: 30 } },
+    [
+      [7, noData],
+      [36, noData],
+      [37, noData],
+    ],
+    ["- Waiting a GateWaiting", "- Waiting a GateWaiting", "errors Waiting a GateWaiting"],
+  ],
+  [
+    "begins again after a failure and an error, and says that it could not ask",
+    {},
+    [
+      [0, noData],
+      [10, data],
+      [20, noData],
+      [30, lost],
+      [40, noData],
+    ],
+    [
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateUnreachable",
+      "errors Waiting a GateWaiting",
+    ],
+  ],
+  [
+    "counts errors as successes where it is to proceed",
+    { spec: { onError: "Proceed" } },
+    [
+      [0, lost],
+      [10, lost],
+    ],
+    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting"],
+  ],
+  [
+    "fails after enough failures in a row, and stays failed",
+    { check: { failureThreshold: 2 } },
+    [
+      [0, data],
+      [10, data],
+      [20, noData],
+      [30, noData],
+    ],
+    ["errors Waiting a GateWaiting", "errors Failed a GateFailed", "- Failed a GateFailed", "- Failed a GateFailed"],
+  ],
+  [
+    "passes only when all checks have passed at once",
+    TWO_CHECKS,
+    [
+      [0, only("one")],
+      [10, only("two")],
+      [20, noData],
+    ],
+    ["one,two Waiting a GateWaiting", "one,two Waiting a GateWaiting", "one,two Passed a GateWaiting"],
+  ],
+  [
+    "observes: the zone begins at once, and the checks go on",
+    { spec: { mode: "Observe" } },
+    [
+      [0, data],
+      [10, noData, { wanted: OTHER }],
+    ],
+    ["errors Waiting ab free", "errors Waiting a free"],
+  ],
+  [
+    "soaks: the next zone is held although the checks have passed, and not longer",
+    SOAKING,
+    [
+      [0, noData],
+      [10, noData],
+      [20, noData],
+      [25, noData],
+    ],
+    [
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+      "- Passed a GateWaiting",
+    ],
+  ],
+  [
+    "soaks, which is no pass: the checks must succeed at its end",
+    SOAKING,
+    [
+      [20, data],
+      [30, noData],
+      [45, noData],
+    ],
+    ["errors Waiting a GateWaiting", "errors Waiting a GateWaiting", "errors Passed a GateWaiting"],
+  ],
+  [
+    "soaks, which is enough without checks",
+    SOAKING_ONLY,
+    [
+      [0, noData],
+      [59, noData],
+      [60, noData],
+      [61, noData],
+      [600, noData],
+    ],
+    [
+      "- Waiting a GateWaiting",
+      "- Waiting a GateWaiting",
+      "- Passed a GateWaiting",
+      "- Passed ab free",
+      "- Passed ab free",
+    ],
+  ],
+  [
+    "never opens with neither checks nor a soak time",
+    { spec: { checks: [] } },
+    [[9999, noData]],
+    ["- Waiting a GateWaiting"],
+  ],
+]);
 
 describe("a gate between zones", () => {
   it("lets the first zone begin once that is recorded", () => {
@@ -15,58 +174,18 @@ describe("a gate between zones", () => {
     assert.deepEqual([holdOf(before), holdOf(record)], ["GateWaiting", undefined]);
   });
 
-  it("asks once a period, and lets the next zone begin after enough successes in a row", () => {
-    const { seen, record } = play({}, [0, noData], [5, noData], [10, noData]);
-    assert.deepEqual([seen, began(record)], [["errors Waiting", "- Waiting", "errors Passed"], "zone-a"]);
-    assert.equal(reasonFor({}, record, 12), "GateWaiting", "that it begins is recorded first");
-    const next = follow({}, { record, view: viewOf(zones, b, 12), answer: noData });
-    assert.deepEqual([began(next.record), reasonFor({}, next.record, 13)], ["zone-a,zone-b", undefined]);
-  });
-
-  it("waits for the initial delay from when the previous zone was done", () => {
-    const { seen } = play({ check: { initialDelaySeconds: 30 } }, [7, noData], [36, noData], [37, noData]);
-    assert.deepEqual(seen, ["- Waiting", "- Waiting", "errors Waiting"]);
-  });
-
-  for (const [name, traits, answers, state, reason] of [
-    ["begins again after a failure", {}, [noData, data, noData], "Waiting", "GateWaiting"],
-    ["begins again after an error", {}, [noData, lost, noData], "Waiting", "GateWaiting"],
-    ["says that it could not ask", {}, [noData, lost], "Waiting", "GateUnreachable"],
-    [
-      "counts errors as successes where it is to proceed",
-      { spec: { onError: "Proceed" } },
-      [lost, lost, lost],
-      "Passed",
-      undefined,
-    ],
-    ["fails after enough failures in a row", { check: { failureThreshold: 2 } }, [data, data], "Failed", "GateFailed"],
-    ["stays failed", { check: { failureThreshold: 1 } }, [data, noData, noData, noData], "Failed", "GateFailed"],
-    ["holds nothing where it observes", { spec: { mode: "Observe" } }, [data, data], "Waiting", undefined],
-  ] as const)
-    it(name, () => {
-      const { record } = play(traits, ...answers.map((answer, i) => [i * 10, answer] as const));
-      assert.deepEqual([record.stages.at(-1)?.state, reasonFor(traits, record)], [state, reason]);
-    });
-
-  it("passes only when all checks have passed at once", () => {
-    const query = { expr: "up", url: "prom" };
-    const check = { query, successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 10, successThreshold: 1 };
-    const checks = [
-      { ...check, name: "one" },
-      { ...check, name: "two" },
-    ];
-    const onlyOne: Kind = (at, name) => (name === "one" ? noData(at) : data(at));
-    const onlyTwo: Kind = (at, name) => (name === "two" ? noData(at) : data(at));
-    const { seen } = play({ spec: { checks } }, [0, onlyOne], [10, onlyTwo], [20, noData]);
-    assert.deepEqual(seen, ["one,two Waiting", "one,two Waiting", "one,two Passed"]);
-  });
-
-  it("observes: the zone begins at once, and the checks go on", () => {
-    const traits = { spec: { mode: "Observe" } };
-    const { record } = play(traits, [0, data]);
-    assert.equal(began(record), "zone-a,zone-b");
-    const next = follow(traits, { record, view: viewOf(zones, OTHER, 10), answer: noData });
-    assert.deepEqual([next.asked, next.record.stages[0]?.checks[0]?.streak.successes], [["errors"], 1]);
+  it("says until when it soaks, and is valid with a soak time alone, not with neither", () => {
+    const { record } = play(SOAKING_ONLY, [0, noData], [59, noData]);
+    const hold = holdFor(SOAKING_ONLY, record, 59);
+    assert.equal(hold?.until, T0 + 60_000);
+    assert.match(
+      hold.message,
+      /^zone-b waits for gate gate: it soaks until 2026-01-01T00:01:00Z; since .*, next check at/,
+    );
+    const view = { ...viewOf(zones, b, 59), isHeld: true };
+    assert.equal(advanceGate(stored(SOAKING_ONLY, record), view, new Map()).nextAt, T0 + 60_000);
+    assert.equal(describeValid(gateOf(SOAKING_ONLY), true, record.stages.at(-1))?.reason, "Valid");
+    assert.equal(describeValid(gateOf({ spec: { checks: [] } }), true)?.reason, "SpecUnreadable");
   });
 
   it("asks a failed gate again by the annotation, once for each value", () => {
@@ -97,13 +216,7 @@ describe("a gate between zones", () => {
 
   it("names a value of the annotation that it has not obeyed yet", () => {
     const traits = { check: { failureThreshold: 1 } };
-    const named = (record: GateRecord): string | undefined => {
-      const { identity, now } = viewOf(zones, b, 50);
-      return judgeGates([stored(traits, record)], { identity, zones, now })
-        .holds.get(b.uid)
-        ?.message.split(" is ")
-        .at(-1);
-    };
+    const named = (record: GateRecord): string | undefined => holdFor(traits, record, 50)?.message.split(" is ").at(-1);
     let { record } = play(traits, [0, data]);
     const { identity } = record;
     assert.equal(named(record), identity);
@@ -148,7 +261,7 @@ describe("a gate between zones", () => {
     const third = [...zonesAt("2", "3").slice(0, 2), ...zonesAt("1", "3").slice(2)];
     const [, nextB = assert.fail()] = third;
     const cure = follow({}, { record, view: viewOf(third, nextB, 20), answer: noData });
-    assert.deepEqual([cure.asked, began(cure.record)], [[], "zone-b"], "zone b had begun, and may be cured first");
+    assert.deepEqual([cure.asked, began(cure.record)], [[], "b"], "zone b had begun, and may be cured first");
     const [, , nextC = assert.fail()] = third;
     assert.equal(
       judgeGates([stored({}, record)], viewOf(third, nextC, 20)).holds.get(nextC.uid)?.reason,

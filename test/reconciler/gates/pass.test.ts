@@ -1,121 +1,155 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
-import { judgeGates } from "../../../reconciler/gates/hold.ts";
-import type { GateRecord } from "../../../reconciler/gates/record.ts";
-import { data, follow, lost, noData, OTHER, stored, viewOf } from "./builders.ts";
-import { b, began, play, reasonFor, underWay, zones, type Kind } from "./play.ts";
+import { it } from "node:test";
+import type { Zone } from "../../../reconciler/model/zone.ts";
+import { data, lost, noData, OTHER, stored, viewOf } from "./builders.ts";
+import { advanceGate } from "../../../reconciler/gates/advance.ts";
+import { b, histories, play, reasonFor, underWay, zones, type History } from "./play.ts";
 
-describe("a pass that its zone has not used yet", () => {
-  const { record: passed } = play({}, [0, noData], [10, noData]);
-  /** That the zone begins is recorded. */
-  const { record: begun } = follow({}, { record: passed, view: viewOf(zones, b, 11), answer: noData });
-  /** Its state after 10 s more in which another zone is in the way. */
-  const wait = (answer: Kind, record: GateRecord = passed, seconds = 21) =>
-    follow({}, { record, view: viewOf(zones, OTHER, seconds), answer });
+const DAY = 86_400;
+/** Another zone is in the way. */
+const AWAY = { wanted: OTHER };
+/** Zone b with these counts. */
+const withB = (traits: Partial<Zone>, counts: Partial<Zone["status"]>): readonly Zone[] =>
+  zones.map((one) => (one.uid === b.uid ? { ...one, ...traits, status: { ...one.status, ...counts } } : one));
+/** A pod of zone b is of an earlier rollout that was not settled; so many have the new template. */
+const mixed = (updated: number) => ({ zones: withB({}, { current: 2, updated }) });
+const resized = (replicas: number, existing: number, updated: number) => ({
+  zones: withB({ replicas }, { replicas: existing, current: existing - updated, updated }),
+  wanted: OTHER,
+});
 
-  it("is not given while another zone is in the way, however long the checks succeed", () => {
-    let { record } = play({}, [0, noData]);
-    for (const seconds of [10, 20, 30]) {
-      const next = wait(noData, record, seconds);
-      assert.deepEqual([next.asked, next.record.stages[0]?.state], [["errors"], "Waiting"]);
-      ({ record } = next);
-    }
-    assert.equal(follow({}, { record, view: viewOf(zones, b, 31), answer: data }).record.stages[0]?.state, "Passed");
-    const later = follow({}, { record, view: viewOf(zones, b, 86_400), answer: noData });
-    assert.deepEqual(
-      [later.record.stages[0]?.state, later.record.stages[0]?.checks[0]?.streak.successes],
-      ["Waiting", 1],
-    );
-  });
+type Row = readonly [name: string, ticks: History[2], seen: readonly string[]];
 
-  it("stays while its checks succeed", () => {
-    let record = passed;
-    for (const seconds of [21, 32, 43, 54, 65, 76, 87]) {
-      const next = wait(noData, record, seconds);
-      assert.deepEqual([next.asked, next.record.stages[0]?.state], [["errors"], "Passed"]);
-      ({ record } = next);
-    }
-  });
+/** After the pass of zone b at 10 s, which it has not used; at 11 s, that it begins is recorded. */
+const passed = (rows: readonly Row[], traits = {}): readonly History[] =>
+  rows.map(([name, ticks, seen]) => [
+    name,
+    traits,
+    [[0, noData], [10, noData], ...ticks],
+    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting", ...seen],
+  ]);
 
-  for (const [name, answer, reason] of [
-    ["fails", data, "GateWaiting"],
-    ["cannot be asked", lost, "GateUnreachable"],
-  ] as const)
-    it(`ends when a check ${name}`, () => {
-      const { asked, record } = wait(answer);
-      assert.deepEqual([asked, reasonFor({}, record, 22)], [["errors"], reason]);
-      assert.equal(
-        follow({}, { record, view: viewOf(zones, b, 22), answer: noData }).record.stages[0]?.state,
-        "Waiting",
-      );
-    });
+histories("a pass that its zone has not used yet", [
+  [
+    "is not given while another zone is in the way, however long the checks succeed",
+    {},
+    [
+      [0, noData],
+      [10, noData, AWAY],
+      [20, noData, AWAY],
+      [31, data],
+      [DAY, noData],
+    ],
+    [
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+      "errors Waiting a GateWaiting",
+    ],
+  ],
+  ...passed([
+    [
+      "stays while its checks succeed, also for long",
+      [21, 32, 43, 54, 65, 76, 87].map((seconds) => [seconds, noData, AWAY]),
+      Array.from({ length: 7 }, () => "errors Passed a GateWaiting"),
+    ],
+    [
+      "ends when a check fails",
+      [
+        [21, data, AWAY],
+        [22, noData],
+      ],
+      ["errors Passed a GateWaiting", "- Waiting a GateWaiting"],
+    ],
+    [
+      "ends when a check cannot be asked",
+      [
+        [21, lost, AWAY],
+        [22, noData],
+      ],
+      ["errors Passed a GateUnreachable", "- Waiting a GateUnreachable"],
+    ],
+    [
+      "has ended a minute after the last answer, also where the zone was let begin and could not",
+      [
+        [11, noData],
+        [71, noData],
+      ],
+      ["- Passed ab free", "errors Waiting a GateWaiting"],
+    ],
+    [
+      "is kept for good once a pod of the zone was replaced, and no check is asked any more",
+      [
+        [11, noData],
+        [DAY, data, { zones: underWay }],
+      ],
+      ["- Passed ab free", "- Passed ab free"],
+    ],
+    [
+      "is asked for again although a pod of the zone was lost meanwhile, as only the rollout begins a zone",
+      [[DAY, noData, { zones: underWay }]],
+      ["errors Waiting a GateWaiting"],
+    ],
+    [
+      "ends as the others do in a zone with a pod of an earlier rollout, while no pod is replaced",
+      [
+        [11, noData, mixed(0)],
+        [71, noData, mixed(0)],
+      ],
+      ["- Passed ab free", "errors Waiting a GateWaiting"],
+    ],
+    [
+      "is kept there once a pod is replaced",
+      [
+        [11, noData, mixed(0)],
+        [71, noData, mixed(1)],
+      ],
+      ["- Passed ab free", "- Passed ab free"],
+    ],
+    [
+      "is kept once all pods of the zone are updated and it is scaled to 0",
+      [
+        [11, noData],
+        [DAY, noData, resized(0, 0, 0)],
+      ],
+      ["- Passed ab free", "- Passed ab free"],
+    ],
+    [
+      "is kept in a zone of updated pods alone",
+      [
+        [11, noData],
+        [DAY, noData, resized(1, 1, 1)],
+      ],
+      ["- Passed ab free", "- Passed ab free"],
+    ],
+    [
+      "ends in a zone whose pods beyond its replicas are not gone yet",
+      [
+        [11, noData],
+        [DAY, noData, resized(0, 3, 0)],
+      ],
+      ["- Passed ab free", "errors Waiting a GateWaiting"],
+    ],
+  ]),
+  ...passed(
+    [
+      [
+        "ends as failed after as many failures as the check allows",
+        [
+          [21, data, AWAY],
+          [22, noData, AWAY],
+        ],
+        ["errors Passed a GateWaiting", "- Failed a GateFailed"],
+      ],
+    ],
+    { check: { failureThreshold: 1 } },
+  ),
+]);
 
-  it("ends as failed after as many failures as the check allows", () => {
-    const traits = { check: { failureThreshold: 1 } };
-    const { record } = follow(traits, { record: passed, view: viewOf(zones, OTHER, 21), answer: data });
-    assert.equal(
-      follow(traits, { record, view: viewOf(zones, OTHER, 22), answer: noData }).record.stages[0]?.state,
-      "Failed",
-    );
-  });
-
-  for (const [seconds, reason] of [
-    [70, undefined],
-    [71, "GateWaiting"],
-  ] as const)
-    it(`${reason ? "has ended" : "counts"} ${seconds - 10} s after the last answer`, () =>
-      assert.equal(reasonFor({}, begun, seconds), reason));
-
-  it("ends also where the zone was let begin and could not, as under a disruption budget", () => {
-    assert.deepEqual([began(begun), reasonFor({}, begun, 71)], ["zone-a,zone-b", "GateWaiting"]);
-    const next = follow({}, { record: begun, view: viewOf(zones, b, 71), answer: noData });
-    assert.deepEqual([next.asked, began(next.record)], [["errors"], "zone-a"]);
-  });
-
-  it("is kept for good once a pod of the zone was replaced, and no check is asked any more", () => {
-    const view = viewOf(underWay, b, 86_400);
-    const next = follow({}, { record: begun, view, answer: data });
-    assert.deepEqual([next.asked, next.nextAt, began(next.record)], [[], undefined, "zone-a,zone-b"]);
-    assert.equal(judgeGates([stored({}, begun)], view).holds.get(b.uid), undefined);
-  });
-
-  describe("of a zone with a pod of an earlier rollout that was not settled", () => {
-    const viewWith = (updated: number, seconds: number) => {
-      const mixed = { ...b, status: { ...b.status, current: 2, updated } };
-      return viewOf(
-        zones.map((one) => (one.uid === b.uid ? mixed : one)),
-        mixed,
-        seconds,
-      );
-    };
-    const mixed = follow({}, { record: passed, view: viewWith(0, 11), answer: noData }).record;
-
-    for (const [what, updated, reason] of [
-      ["ends as the others do while no pod is replaced", 0, "GateWaiting"],
-      ["is kept once a pod is replaced", 1, undefined],
-    ] as const)
-      it(what, () => {
-        const holds = judgeGates([stored({}, mixed)], viewWith(updated, 71)).holds;
-        assert.deepEqual([began(mixed), holds.get(b.uid)?.reason], ["zone-a,zone-b", reason]);
-      });
-  });
-
-  for (const [what, replicas, existing, updated, reason] of [
-    ["is kept once all pods of the zone are updated and it is scaled to 0", 0, 0, 0, undefined],
-    ["is kept in a zone of updated pods alone", 1, 1, 1, undefined],
-    ["ends in a zone whose pods beyond its replicas are not gone yet", 0, 3, 0, "GateWaiting"],
-  ] as const)
-    it(what, () => {
-      const status = { ...b.status, replicas: existing, current: existing - updated, updated };
-      const scaled = zones.map((one) => (one.uid === b.uid ? { ...one, replicas, status } : one));
-      const view = viewOf(scaled, b, 86_400);
-      assert.equal(judgeGates([stored({}, begun)], view).holds.get(b.uid)?.reason, reason);
-      const next = follow({}, { record: begun, view: viewOf(scaled, OTHER, 86_400), answer: noData });
-      assert.deepEqual(next.asked, reason ? ["errors"] : []);
-    });
-
-  it("is asked for again although a pod of the zone was lost meanwhile, as only the rollout begins a zone", () => {
-    const view = viewOf(underWay, b, 86_400);
-    assert.equal(judgeGates([stored({}, passed)], view).holds.get(b.uid)?.reason, "GateWaiting");
-  });
+it("a pass counts for a minute after the last answer; one that its zone has used asks for no time to come back", () => {
+  const { record } = play({}, [0, noData], [10, noData], [11, noData]);
+  assert.deepEqual([reasonFor({}, record, 70), reasonFor({}, record, 71)], [undefined, "GateWaiting"]);
+  const view = { ...viewOf(underWay, b, DAY), isHeld: false };
+  assert.equal(advanceGate(stored({}, record), view, new Map()).nextAt, undefined);
 });

@@ -1,8 +1,11 @@
 /** A rollout of three zones under one gate: zone a is done, and zone b is wanted. */
 import assert from "node:assert/strict";
+import { describe, it } from "node:test";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import type { GateRecord } from "../../../reconciler/gates/record.ts";
+import type { Wanted } from "../../../reconciler/gates/rollout.ts";
+import type { Zone } from "../../../reconciler/model/zone.ts";
 import { zone } from "../builders.ts";
 import { follow, noData, settledRecord, stored, viewOf, type GateTraits } from "./builders.ts";
 
@@ -21,27 +24,54 @@ export const underWay = zones.map((one) =>
 );
 export type Kind = (at: number, name: string) => CheckAnswer;
 
+/** What a tick differs in: it wants zone b of `zones`. */
+export interface Scene {
+  readonly zones?: readonly Zone[];
+  readonly wanted?: Wanted;
+}
+type Tick = readonly [seconds: number, answer: Kind, scene?: Scene];
+
+const zoneB = (all: readonly Zone[]): Zone => all.find(({ name }) => name === "zone-b") ?? assert.fail();
+
 /** A gate after zone a has begun and the rollout wants zone b: what it does at these seconds, with these answers. */
-export function play(traits: GateTraits, ...ticks: readonly (readonly [seconds: number, answer: Kind])[]) {
+export function play(traits: GateTraits, ...ticks: readonly Tick[]) {
   let { record } = follow(traits, {
     record: settledRecord(zonesAt("1"), traits),
     view: viewOf(start, a),
     answer: noData,
   });
   const seen: string[] = [];
-  for (const [seconds, answer] of ticks) {
-    const next = follow(traits, { record, view: viewOf(zones, b, seconds), answer });
-    seen.push(`${next.asked.join() || "-"} ${next.record.stages.at(-1)?.state ?? "none"}`);
+  for (const [seconds, answer, { zones: all = zones, wanted = zoneB(all) } = {}] of ticks) {
+    const next = follow(traits, { record, view: viewOf(all, wanted, seconds), answer });
     ({ record } = next);
+    const hold = reasonFor(traits, record, seconds, all) ?? "free";
+    seen.push(`${next.asked.join() || "-"} ${record.stages.at(-1)?.state ?? "none"} ${began(record)} ${hold}`);
   }
   return { record, seen };
 }
 
-/** The reason that holds zone b under the stored record. */
-export function reasonFor(traits: GateTraits, record: GateRecord | undefined, seconds = 40): string | undefined {
-  const { identity, now } = viewOf(zones, b, seconds);
-  return judgeGates([stored(traits, record)], { identity, zones, now }).holds.get(b.uid)?.reason;
+/** The hold of zone b under the stored record. */
+export function holdFor(
+  traits: GateTraits,
+  record: GateRecord | undefined,
+  seconds = 40,
+  all: readonly Zone[] = zones,
+) {
+  const { uid } = zoneB(all);
+  return judgeGates([stored(traits, record)], viewOf(all, zoneB(all), seconds)).holds.get(uid);
 }
 
+export const reasonFor = (...args: Parameters<typeof holdFor>): string | undefined => holdFor(...args)?.reason;
+
+/** The letters of the zones that have begun. */
 export const began = (record: GateRecord): string =>
-  record.zones.flatMap((one) => (one.began === "Now" ? [one.name] : [])).join();
+  record.zones.flatMap((one) => (one.began === "Now" ? [one.name.slice("zone-".length)] : [])).join("");
+
+/** The checks that each tick asks, the state of the last stage, the zones that have begun, and whether zone b is held. */
+export type History = readonly [name: string, traits: GateTraits, ticks: readonly Tick[], seen: readonly string[]];
+
+export function histories(title: string, rows: readonly History[]): void {
+  describe(title, () => {
+    for (const [name, traits, ticks, seen] of rows) it(name, () => assert.deepEqual(play(traits, ...ticks).seen, seen));
+  });
+}
