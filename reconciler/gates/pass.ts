@@ -67,17 +67,16 @@ export function isBypassed(
 function isUnderWay({ zones: records }: GateRecord, zones: readonly Zone[], name: string): boolean {
   const own = records.find((one) => one.name === name);
   const zone = zones.find((one) => one.name === name);
-  if (own?.began !== "Now" || zone === undefined) return false;
+  if (!own?.counts || !zone) return false;
   const { replicas, status } = zone;
-  return status.updated >= Math.max(replicas, status.replicas) || !isAsItBegan(zone, own);
+  return status.updated >= Math.max(replicas, status.replicas) || !isAsItBegan(zone, own.counts);
 }
 
 /**
- * True if the counts show no pod replaced since the zone was let begin; without counts, nothing shows it. Pods that were
- * not ready then may have become updated ones by themselves.
+ * True if the counts show no pod replaced since the zone was let begin. Pods that were not ready then may have become
+ * updated ones by themselves.
  */
-function isAsItBegan({ replicas, status }: Zone, { counts }: ZoneRecord): boolean {
-  if (!counts) return true;
+function isAsItBegan({ replicas, status }: Zone, counts: NonNullable<ZoneRecord["counts"]>): boolean {
   return status.current >= Math.min(counts.current, replicas) && status.updated <= counts.updated + counts.notReady;
 }
 
