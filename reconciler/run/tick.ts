@@ -22,8 +22,8 @@ import { type Facts, stepGroup, type StepInput } from "./step-group.ts";
 export interface TickInput extends StepInput {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
-  /** The steps of the ticks under one Lease. A tick without it waits for all of its steps. */
-  readonly steps?: Steps;
+  /** The steps of the ticks under one Lease. */
+  readonly steps: Steps;
   /** Asked as the step of a group, by its key, begins: true if the group is to be read whole even if it is settled. */
   readonly takeResync: (key: string) => boolean;
   /** Asks Prometheus beside the groups, and holds zones back by gates. */
@@ -86,8 +86,7 @@ export function createSteps(
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const { context, namespaces, checking, report } = input;
-  const steps = input.steps ?? createSteps(context, { onOwed: () => {}, onEnd: () => {}, isPatient: true });
+  const { context, namespaces, checking, report, steps } = input;
   const gatheredAt = context.clock.monotonic();
   const beginRound = () => checking.checker.begin(context.stop);
   const [list, gates] = await Promise.all([

@@ -7,12 +7,9 @@ import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
-import { createReferences } from "../../reconciler/scaling/act/gather-scaling.ts";
-import { createPodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
-import { tick } from "../../reconciler/run/tick.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";
-import { noChecks, noPhases } from "../reconciler/stage.ts";
+import { tickOnce } from "../reconciler/stage.ts";
 
 export interface TickFigures {
   readonly calls: number;
@@ -39,38 +36,16 @@ const podHttp = createPodHttp({ timeoutMs: 5000, clock: systemClock });
 
 async function once(): Promise<number> {
   const startedAt = performance.now();
-  await tick({
-    context: {
-      cluster,
-      // Decisions of rollouts are made but not executed, so that every tick sees the same cluster.
-      fence: {
-        write: () => {
-          throw new RolloutError("LeaseLost", "a benchmark writes nothing");
-        },
+  await tickOnce({ clock: systemClock }, cluster, {
+    // Decisions of rollouts are made but not executed, so that every tick sees the same cluster.
+    fence: {
+      write: () => {
+        throw new RolloutError("LeaseLost", "a benchmark writes nothing");
       },
-      clock: systemClock,
-      stop: new AbortController().signal,
     },
     namespaces: [process.env["NAMESPACE"] ?? "default"],
     takeResync: () => process.env["RESYNC"] === "all",
-    scaling: {
-      references: createReferences(cluster),
-      podHttp,
-      notifier: createPodNotifier({
-        http: podHttp,
-        clock: systemClock,
-        onNote: () => {},
-        signal: new AbortController().signal,
-      }),
-      clusterDomain: "cluster.local.",
-      zoneTracker: "rollout-operator-zone-tracker",
-      pinnedUntil: new Map(),
-      mayDownscale: async () => undefined,
-    },
-    mayDisrupt: async () => undefined,
-    report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
-    checking: noChecks,
-    phased: noPhases,
+    podHttp,
   });
   return performance.now() - startedAt;
 }

@@ -9,7 +9,7 @@ import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/scaling/act/gather-scaling.ts";
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import type { RunInput } from "../../reconciler/run/session.ts";
-import { tick, type TickInput } from "../../reconciler/run/tick.ts";
+import { createSteps, tick, type TickInput } from "../../reconciler/run/tick.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { statefulSet } from "../builders.ts";
 import { startEmulator, type ApiOptions, type Emulator } from "../emulator/index.ts";
@@ -116,8 +116,8 @@ export function scalingOf(cluster: Cluster) {
   };
 }
 
-export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
-  return createPodNotifier({ http, clock: stage.clock, onNote: () => {}, signal: new AbortController().signal });
+export function notifierOf({ clock }: Pick<Stage, "clock">, http: PodHttp): PodNotifier {
+  return createPodNotifier({ http, clock, onNote: () => {}, signal: new AbortController().signal });
 }
 
 /** The inputs that a test of a tick may set. */
@@ -131,13 +131,18 @@ type TickChoices = Partial<
 >;
 
 /** One tick through this connection, without memory. */
-export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {}): Promise<TickResult> {
-  const { clock } = stage;
+export function tickOnce(
+  { clock }: Pick<Stage, "clock">,
+  cluster: Cluster,
+  more: TickChoices = {},
+): Promise<TickResult> {
+  const stop = more.stop ?? new AbortController().signal;
   const all = {
     ...clock,
+    steps: createSteps({ clock, stop }, { onOwed: () => {}, onEnd: () => {}, isPatient: true }),
     fence: { write: () => ({}) },
     namespaces: ["default"],
-    stop: new AbortController().signal,
+    stop,
     mayDisrupt: async () => undefined,
     ...noChecks,
     takeResync: () => false,
@@ -145,7 +150,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     timesSuperseded: () => 0,
     onOutcome: () => {},
     ...scalingOf(cluster),
-    notifier: notifierOf(stage, more.podHttp ?? noPods),
+    notifier: notifierOf({ clock }, more.podHttp ?? noPods),
     ...more,
   };
   return tick({

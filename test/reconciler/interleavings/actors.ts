@@ -4,10 +4,8 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/budget/act/reserve.ts";
-import { tick } from "../../../reconciler/run/tick.ts";
-import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { handlesOf } from "../budget-stage.ts";
-import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";
+import { tickOnce } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
 
@@ -106,22 +104,16 @@ export async function hesitator(stage: Stage, actor: string, name: string): Prom
 export async function reconciler(stage: Stage, actor: string, ticks: number): Promise<void> {
   const reserver = reserverOf(stage, actor);
   const clock = clockOf(stage, actor);
-  const notifier = createPodNotifier({ http: noPods, clock, onNote: () => {}, signal: new AbortController().signal });
   const { world } = stage;
   const cluster = world.connect(actor);
   for (let i = 0; i < ticks; i++) {
     // Nothing keeps a reconciler that has lost its Lease from writing but the preconditions of its writes.
-    const one = tick({
-      context: { cluster, fence: { write: () => ({}) }, clock, stop: new AbortController().signal },
+    const mayDisrupt = createMayDisrupt(reserver, clock, createMetrics().budgets);
+    const result = await tickOnce({ clock }, cluster, {
       namespaces: ["test"],
       takeResync: () => true,
-      scaling: { ...scalingOf(cluster), notifier },
-      mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
-      report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
-      checking: noChecks,
-      phased: noPhases,
-    });
-    const result = await one.catch(() => undefined);
+      mayDisrupt,
+    }).catch(() => undefined);
     for (const outcome of result?.outcomes ?? []) {
       if (outcome.state === "superseded") world.reach(outcome.error.code);
     }

@@ -8,13 +8,11 @@ import type { Clock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { leases, statefulSets, type StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
-import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
-import { tick } from "../../../reconciler/run/tick.ts";
 import { keepingLog, reviewOf, startPrepareDownscale } from "../../functions/stage.ts";
 import { createSmallCluster, NAMESPACE } from "../small-cluster.ts";
 import { keyOf, portOf, type Carry, type Deed } from "../store-port.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
-import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";
+import { tickOnce } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 
 export const A = "ingester-zone-a";
@@ -155,25 +153,8 @@ export function createShrinkWorld(options: ShrinkOptions) {
     /** One tick of the reconciler. */
     reconcile: async (): Promise<Outcome | undefined> => {
       const port = connect(labelled && judgesReconciler);
-      const signal = new AbortController().signal;
-      const result = await tick({
-        context: {
-          cluster: port,
-          fence: { write: () => ({ deadlineMs: CALL_MS }) },
-          clock,
-          stop: signal,
-        },
-        namespaces: ["test"],
-        takeResync: () => false,
-        scaling: {
-          ...scalingOf(port),
-          notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }),
-        },
-        mayDisrupt: async () => undefined,
-        report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
-        checking: noChecks,
-        phased: noPhases,
-      }).catch(() => undefined);
+      const fence = { write: () => ({ deadlineMs: CALL_MS }) };
+      const result = await tickOnce({ clock }, port, { namespaces: ["test"], fence }).catch(() => undefined);
       return result?.outcomes[0];
     },
     elapse: (ms: number): void => void (now += ms),

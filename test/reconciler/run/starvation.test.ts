@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createSteps, tick, type TickInput } from "../../../reconciler/run/tick.ts";
+import { createSteps } from "../../../reconciler/run/tick.ts";
 import { manualClock } from "../../emulator/clock.ts";
-import { clockOf, noChecks, noPhases, scalingOf } from "../stage.ts";
+import { clockOf, tickOnce } from "../stage.ts";
 
 const RUN_MS = 55_000;
 
@@ -71,21 +71,10 @@ async function play(groups: readonly Group[], minutes: number): Promise<Map<Grou
   async function serveRun(): Promise<void> {
     const stop = new AbortController();
     const over = clock.sleep(RUN_MS).then(() => stop.abort());
-    const context = { cluster, fence: { write: () => ({}) }, clock, stop: stop.signal };
-    const steps = createSteps(context, { onOwed: () => {}, onEnd: () => {}, isPatient: false });
+    const steps = createSteps({ clock, stop: stop.signal }, { onOwed: () => {}, onEnd: () => {}, isPatient: false });
     while (!stop.signal.aborted) {
       steps.queue.pause();
-      await tick({
-        context,
-        namespaces: [""],
-        takeResync: () => false,
-        steps,
-        scaling: { ...scalingOf(cluster), notifier: {} as TickInput["scaling"]["notifier"] },
-        mayDisrupt: async () => undefined,
-        checking: noChecks,
-        phased: noPhases,
-        report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
-      });
+      await tickOnce({ clock }, cluster, { namespaces: [""], steps, stop: stop.signal });
       await clock.sleep(5000, stop.signal);
     }
     await steps.queue.idle();
