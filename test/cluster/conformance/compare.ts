@@ -11,8 +11,8 @@ export interface Difference {
 }
 
 export function compare(expected: Recording, actual: Recording): Difference[] {
-  return Object.entries(expected).flatMap(([scenario, entries]) => {
-    const others = actual[scenario] ?? [];
+  return Object.keys({ ...expected, ...actual }).flatMap((scenario) => {
+    const [entries, others] = [expected[scenario] ?? [], actual[scenario] ?? []];
     return Array.from({ length: Math.max(entries.length, others.length) }, (_, index) => {
       const [left, right] = [entries[index], others[index]];
       return differences({ scenario, step: left?.step ?? right?.step ?? "" }, left, right, "");

@@ -1,4 +1,5 @@
 /** The environment of a scenario: a namespace, and the record of its responses. */
+import { isDeepStrictEqual } from "node:util";
 import { dig } from "../../emulator/objects.ts";
 import { changesOf, type Fields, fieldsOf } from "../stage/fields.ts";
 import type { Answer, Client, Request, WatchEvent } from "./client.ts";
@@ -25,7 +26,7 @@ export interface Stage {
   readonly namespace: string;
   /**
    * Sends the request and records the status code and the fields of the body in `pick` (dotted paths; "." for
-   * all). The body of an error is recorded completely.
+   * all), of an error what it says besides that it is one.
    */
   call(step: string, request: Request, ...pick: readonly string[]): Promise<Answer>;
   /** Sends the request and records only status code and reason: the message is Go's own. */
@@ -62,11 +63,11 @@ export async function runScenario(client: Client, scenario: Scenario, namespace:
     send: (request) => client.call(request),
     call: async (step, request, ...pick) => {
       const answer = await client.call(request);
-      const parts = answer.status >= 400 ? ["."] : pick;
       const result = Object.fromEntries(
-        parts.map((path) => [path, path === "." ? answer.body : dig(answer.body, ...split(path))]),
+        pick.map((path) => [path, path === "." ? answer.body : dig(answer.body, ...split(path))]),
       );
-      entries.push({ step, status: answer.status, ...(parts.length > 0 && { result: normalise(result) }) });
+      if (answer.status >= 400) entries.push({ step, status: answer.status, result: normalise(refusalOf(answer)) });
+      else entries.push({ step, status: answer.status, ...(pick.length > 0 && { result: normalise(result) }) });
       return answer;
     },
     refused: async (step, request) => {
@@ -94,6 +95,16 @@ export async function runScenario(client: Client, scenario: Scenario, namespace:
   }
   for (const watching of watches) watching.stop();
   return entries;
+}
+
+/** A Status without what it has in every refusal; anything else in whole. */
+function refusalOf({ status: code, body }: Answer): unknown {
+  const common = { apiVersion: "v1", code, kind: "Status", metadata: {}, status: "Failure" };
+  if (typeof body !== "object" || body === null) return { ".": body };
+  const own = Object.entries(body).filter(([key]) => !(key in common));
+  return isDeepStrictEqual({ ...Object.fromEntries(own), ...common }, body)
+    ? { refused: Object.fromEntries(own) }
+    : { ".": body };
 }
 
 async function openWatch(client: Client, path: string, accept?: string): Promise<RecordedWatch> {
