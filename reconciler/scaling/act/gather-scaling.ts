@@ -108,13 +108,7 @@ export async function gatherDownscales(
 
 // The resources that zones mirror (§2.4), through their scale subresource.
 
-export interface References {
-  /**
-   * Reads the current scale of the resource; throws `NotFound` if the server does not know the kind, or the error of
-   * the API server.
-   */
-  readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
-}
+export type References = ReturnType<typeof createReferences>;
 
 interface Kind {
   readonly group: string;
@@ -122,7 +116,7 @@ interface Kind {
 }
 
 /** Caches the resource of each kind until a read fails: a CRD may be created, deleted, or change its version. */
-export function createReferences(cluster: Cluster): References {
+export function createReferences(cluster: Cluster) {
   const known = new Map<string, Promise<readonly Resource[]>>();
   const keyOf = ({ group, kind }: Kind): string => `${group}/${kind}`;
   const discover = once(({ group, kind }: Kind) => cluster.discover(group, kind), keyOf, known);
@@ -141,7 +135,11 @@ export function createReferences(cluster: Cluster): References {
   }
 
   return {
-    async read(namespace, mirror) {
+    /**
+     * Reads the current scale of the resource; throws `NotFound` if the server does not know the kind, or the error of
+     * the API server.
+     */
+    read: async (namespace: string, mirror: Mirror): Promise<Reference> => {
       const { group, kind, name, apiVersion } = mirror;
       const problem = describeBadName(mirror);
       if (problem !== undefined) throw new RolloutError("Invalid", problem);
