@@ -70,7 +70,3 @@ export function whyFailed(action: HostAction, status: UpdateStatus | undefined):
   ];
   return [`${action}: ${last.cmd_status}`, ...said.filter(Boolean)].join(", ");
 }
-
-/** The version that the host has chosen to update to; the one that runs if there is none. */
-export const targetOf = ({ chosen_update: chosen }: UpdateStatus, running: string): string =>
-  chosen?.version ?? running;

@@ -27,12 +27,11 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
     enterNow(stored, byName.get(stored.node), snapshot),
   );
   const going = [...goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])])];
-  return entries.map(({ entry, node, done }) => {
+  return entries.map(({ entry, node }) => {
     const step = decideProgress({
       snapshot,
       entry,
       node,
-      done,
       reading: snapshot.readings.get(entry.node),
       going: [...going],
     });
@@ -41,15 +40,10 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   });
 }
 
-interface Entered {
-  readonly entry: ActiveNode;
-  readonly node: UpdateNode | undefined;
-  readonly done: boolean;
-}
-
-function enterNow(stored: ActiveNode, node: UpdateNode | undefined, { now }: PolicySnapshot): Entered {
+/** Once both states are Idle, the phase of the entry is the last one. */
+function enterNow(stored: ActiveNode, node: UpdateNode | undefined, { now }: PolicySnapshot): Omit<ActiveStep, "step"> {
   const phase = node ? phaseOf(node, stored) : stored.phase;
-  return { entry: enterPhase(stored, phase === "Done" ? "Recovering" : phase, now), node, done: phase === "Done" };
+  return { entry: enterPhase(stored, phase === "Done" ? "Recovering" : phase, now), node };
 }
 
 function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number): ActiveNode {

@@ -26,6 +26,7 @@ import {
   hasRebooted,
   isInReboot,
   moveFor,
+  phaseOf,
 } from "./state-machine.ts";
 import { whyNoPlace } from "./drainable.ts";
 
@@ -58,8 +59,6 @@ interface NodeProgress {
   readonly reading: NodeReading | undefined;
   /** Nodes that are being drained or reboot. */
   readonly going: readonly GoingNode[];
-  /** Both states are Idle: the phase of the entry is the last one. */
-  readonly done: boolean;
   /** Undefined if the node is gone. */
   readonly node: UpdateNode | undefined;
 }
@@ -69,8 +68,9 @@ type ProgressRule = Rule<[NodeProgress, UpdateNode], NodeStep>;
 /** True if the node is Ready and our own cordon is off; others may have cordoned it. */
 const isInService = (node: UpdateNode): boolean => node.ready && node.cordonedBy === undefined;
 
-const finished: ProgressRule = ({ done, entry }, node) => {
-  if (!done || node.cordonedBy !== undefined) return undefined;
+/** Both states are Idle. */
+const finished: ProgressRule = ({ entry }, node) => {
+  if (phaseOf(node, entry) !== "Done" || node.cordonedBy !== undefined) return undefined;
   return node.shadow?.status?.current_version === entry.to ? { step: "done" } : failWithoutReboot(entry, node);
 };
 

@@ -144,21 +144,16 @@ export const PHASES: Readonly<Record<NodePhase, Phase>> = {
   },
 };
 
-interface Place {
-  readonly phase: NodePhase;
-  readonly move: Move;
-}
-
-const placesOf = (phase: NodePhase): (readonly [Row, Place])[] =>
-  PHASES[phase].rows.map((row) => [row, { phase, move: row.move }]);
-const PLACES = (Object.keys(PHASES) as NodePhase[]).flatMap(placesOf);
+const ROWS = (Object.keys(PHASES) as NodePhase[]).flatMap((phase) =>
+  PHASES[phase].rows.map((row) => ({ ...row, phase })),
+);
 
 /** A pair that is in no row is in the phase in which the agent works towards the wanted state. */
-function placeOf(wanted: State, reported: Reported): Place {
-  const rows = PLACES.filter(([row]) => row.wanted.includes(wanted));
-  const [, found] = rows.find(([row]) => row.reported.includes(reported)) ?? [];
-  const [, towards] = rows.find(([{ move }]) => move.by === "agent") ?? [];
-  return found ?? { phase: towards?.phase ?? "Recovering", move: { by: "nobody" } };
+function placeOf(wanted: State, reported: Reported): { readonly phase: NodePhase; readonly move: Move } {
+  const rows = ROWS.filter((row) => row.wanted.includes(wanted));
+  const towards = rows.find(({ move }) => move.by === "agent");
+  const lost = { phase: towards?.phase ?? "Recovering", move: { by: "nobody" } } as const;
+  return rows.find((row) => row.reported.includes(reported)) ?? lost;
 }
 
 /** The move for a wanted and a reported state; the latter is undefined before the agent has reported. */

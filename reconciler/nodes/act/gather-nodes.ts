@@ -5,11 +5,7 @@
  */
 import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
-import {
-  bottlerocketShadows,
-  type CustomObject,
-  nodeUpdatePolicies,
-} from "../../../infra/kubernetes/custom-resources.ts";
+import { bottlerocketShadows, nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.ts";
 import { type Node, nodes } from "../../../infra/kubernetes/resources.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
@@ -18,17 +14,12 @@ import { activeNodesOf, type InvalidPolicy, type Policy, readPolicy } from "../p
 import { shadowName } from "../shadow.ts";
 
 export interface NodeLists {
-  readonly policies: readonly StoredPolicy[];
+  /** In byte order of their names. */
+  readonly policies: readonly (Policy | InvalidPolicy)[];
   /** Nodes that are managed, have a shadow, or are active in a policy, in byte order of their names. */
   readonly nodes: readonly UpdateNode[];
   /** Every node of the cluster: pods may go to any. */
   readonly all: readonly UpdateNode[];
-}
-
-/** A policy with the object that it was read from. */
-export interface StoredPolicy {
-  readonly content: Policy | InvalidPolicy;
-  readonly object: CustomObject;
 }
 
 /**
@@ -36,20 +27,19 @@ export interface StoredPolicy {
  * server.
  */
 export async function gatherNodes(namespace: string, source: Source, call?: Call): Promise<NodeLists> {
-  const read = (object: CustomObject): StoredPolicy => ({ content: readPolicy(object), object });
-  const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call);
+  const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read: readPolicy }, source, call);
   const shadows = await readAll(
     { resource: bottlerocketShadows, query: { namespace }, read: readShadow },
     source,
     call,
   );
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
-  const active = new Set(policies.items.flatMap(({ content }) => activeNodesOf(content).map(({ node }) => node)));
+  const active = new Set(policies.items.flatMap(activeNodesOf).map(({ node }) => node));
   const readOne = (object: Node): UpdateNode => readNode(object, byShadow.get(shadowName(object.metadata?.name ?? "")));
   const { items } = await readAll({ resource: nodes, query: {}, read: readOne }, source, call);
   const all = items.toSorted(byName);
   return {
-    policies: policies.items.toSorted((a, b) => byName(a.content, b.content)),
+    policies: policies.items.toSorted(byName),
     nodes: all.filter(({ name, managed, shadow }) => managed || shadow !== undefined || active.has(name)),
     all,
   };

@@ -15,14 +15,13 @@ import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { type Checker, askChecks } from "../../checks/act/ask-prometheus.ts";
 import type { PlannedCheck } from "../../checks/result.ts";
 import { matchesLabels } from "../../model/label-selector.ts";
-import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan-pass.ts";
 import { type InvalidPolicy, POLICY_KIND, type Policy, activeNodesOf, isInvalid } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/reporter.ts";
-import { type NodeLists, type StoredPolicy, gatherNodes } from "./gather-nodes.ts";
+import { gatherNodes, type NodeLists } from "./gather-nodes.ts";
 import { createPodReader } from "./read-pods.ts";
 import { draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
 import { type Questions, type ReadingMemory, planAfterReading } from "./plan-after-reading.ts";
@@ -60,8 +59,14 @@ const ABSENT_MS = 60_000;
 /** Milliseconds of a call that reads. */
 const READ_MS = 20_000;
 
+interface PassTools {
+  readonly actor: Actor;
+  readonly recorder: Recorder;
+  readonly questions: Questions;
+}
+
 interface ActiveLists extends NodeLists {
-  /** The active nodes of each policy, by its name. */
+  /** The active nodes of each policy, by its name: the next policy of a pass sees those that one before has started. */
   readonly active: Map<string, readonly GoingNode[]>;
 }
 
@@ -98,7 +103,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
     using round = options.checker.begin(stop);
-    const active = activeOf(lists);
+    const active = new Map(lists.policies.map((policy) => [policy.name, activeNodesOf(policy)]));
     const questions = {
       readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.all }),
       askChecks: (due: readonly PlannedCheck[]) => askChecks(due, { namespace: options.secretsNamespace }, round),
@@ -112,13 +117,9 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   }
 
   async function passPolicy(
-    { content: policy, object }: StoredPolicy,
+    policy: Policy | InvalidPolicy,
     lists: ActiveLists,
-    {
-      actor,
-      recorder,
-      questions,
-    }: { readonly actor: Actor; readonly recorder: Recorder; readonly questions: Questions },
+    { actor, recorder, questions }: PassTools,
   ): Promise<boolean> {
     if (isInvalid(policy)) {
       recorder.emitEvents([draftInvalid(policy, policy.unreadable)]);
@@ -131,7 +132,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const after = { ...plan.status, transitions };
-    const change = { object: readIdentity(object.metadata), before: policy.status, after, by: { kind: POLICY_KIND } };
+    const change = { object: policy, before: policy.status, after, by: { kind: POLICY_KIND } };
     let wroteStatus: boolean;
     try {
       wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;
@@ -143,21 +144,16 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       return false;
     }
     uncounted.delete(policy.uid);
-    const { written, missed } = await writeShadows(plan, actor);
+    const taken = await writeShadows(plan, actor);
+    for (const { write, error } of taken) {
+      const { node, spec } = write;
+      const fields = { node: node.name, state: spec.state, version: spec.version, policy: policy.name };
+      if (error === undefined) log.info("node updates: a state is wanted", fields);
+      else log.warn("node updates: a shadow could not be written, and is tried again", { ...fields, error });
+    }
+    const written = taken.filter(({ error }) => error === undefined).map(({ write }) => write);
     uncounted.set(policy.uid, written);
-    for (const { write, error } of missed)
-      log.warn("node updates: a shadow could not be written, and is tried again", {
-        shadow: write.node.shadow?.name,
-        error,
-      });
     recorder.emitEvents(draftPass(policy, plan, written));
-    for (const { node, spec } of written)
-      log.info("node updates: a state is wanted", {
-        node: node.name,
-        state: spec.state,
-        version: spec.version,
-        policy: policy.name,
-      });
     return wroteStatus || written.length > 0;
   }
 
@@ -167,7 +163,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     actor: Actor,
     recorder: Recorder,
   ): Promise<boolean> {
-    const valid = policies.flatMap(({ content }) => (isInvalid(content) ? [] : [content]));
+    const valid = policies.filter((policy): policy is Policy => !isInvalid(policy));
     const active = new Map(
       valid.flatMap(({ name, features }) =>
         (slots.get(name) ?? []).map(({ node }) => [node, features.protectFromScaleDown] as const),
@@ -175,12 +171,12 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     );
     const released = new Set(valid.flatMap(({ status }) => status.deferred.map(({ node }) => node)));
     const governed = new Set(
-      policies.flatMap(({ content }) => nodesOf(content, { nodes, policies }).nodes.map(({ name }) => name)),
+      policies.flatMap((policy) => nodesOf(policy, { nodes, policies }).nodes.map(({ name }) => name)),
     );
     const upkeep = planUpkeep({ now: clock.now(), nodes, active, released, governed });
     const results = await takeUpkeep(upkeep, namespace, actor);
-    for (const { upkeep, error } of results) {
-      const { action, node } = upkeep;
+    for (const { write, error } of results) {
+      const { action, node } = write;
       if (error !== undefined)
         log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
       else log.info(`node updates: ${action}`, { node: node.name });
@@ -190,29 +186,21 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   }
 }
 
-/**
- * The active nodes of each policy, as stored; the next policy of a pass must see the nodes that the one before has
- * started.
- */
-function activeOf({ policies }: NodeLists): Map<string, readonly GoingNode[]> {
-  return new Map(policies.map(({ content }) => [content.name, activeNodesOf(content)]));
-}
-
 /** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */
 function nodesOf(
   policy: Policy | InvalidPolicy,
   { nodes, policies }: Pick<NodeLists, "nodes" | "policies">,
 ): { readonly nodes: readonly UpdateNode[]; readonly contested: ReadonlyMap<string, readonly string[]> } {
   const own = new Set(activeNodesOf(policy).map(({ node }) => node));
-  const others = policies.filter(({ content }) => content.name !== policy.name);
-  const taken = new Set(others.flatMap(({ content }) => activeNodesOf(content).map(({ node }) => node)));
+  const others = policies.filter(({ name }) => name !== policy.name);
+  const taken = new Set(others.flatMap(activeNodesOf).map(({ node }) => node));
   const selects = (selector: Readonly<Record<string, string>>, node: UpdateNode): boolean =>
     node.managed && matchesLabels(selector, node.labels);
   const found = nodes.filter(
     (node) => own.has(node.name) || (selects(policy.nodeSelector, node) && !taken.has(node.name)),
   );
   const contested = found.flatMap((node) => {
-    const also = others.filter(({ content }) => selects(content.nodeSelector, node)).map(({ content }) => content.name);
+    const also = others.filter(({ nodeSelector }) => selects(nodeSelector, node)).map(({ name }) => name);
     return also.length > 0 && !own.has(node.name) ? [[node.name, [policy.name, ...also].toSorted()] as const] : [];
   });
   return { nodes: found, contested: new Map(contested) };

@@ -12,38 +12,48 @@ import { nodes } from "../../../infra/kubernetes/resources.ts";
 import { newShadow } from "../shadow.ts";
 import type { Upkeep } from "../upkeep.ts";
 
-/** A shadow that could not be written, and the error. */
-interface MissedShadow {
-  readonly write: ShadowWrite;
+/** A write, and its error; undefined if it was done, or had been done by somebody else. */
+interface Taken<T> {
+  readonly write: T;
   readonly error: unknown;
 }
 
-interface Written {
-  readonly written: readonly ShadowWrite[];
-  readonly missed: readonly MissedShadow[];
-}
+/** Writes the shadows; a failure is returned and does not stop the others. Throws `LeaseLost`. */
+export const writeShadows = ({ writes }: NodePlan, actor: Actor): Promise<Taken<ShadowWrite>[]> =>
+  takeEach(writes, actor, (write, call) => writeSpec(write, actor, call));
 
-/** Writes the shadows; a failure is reported and does not stop the others. Throws `LeaseLost`. */
-export async function writeShadows({ writes }: NodePlan, actor: Actor): Promise<Written> {
-  const written: ShadowWrite[] = [];
-  const missed: MissedShadow[] = [];
+/** Carries out the upkeep; a failure is returned and does not stop the others. Throws `LeaseLost`. */
+export const takeUpkeep = (list: readonly Upkeep[], namespace: string, actor: Actor): Promise<Taken<Upkeep>[]> =>
+  takeEach(list, actor, (upkeep, call) =>
+    takeOne(upkeep, namespace, { ...actor, call }).catch((error: unknown) => {
+      if (!hasCode(error, "NotFound", "AlreadyExists")) throw error;
+    }),
+  );
+
+type WriteCall = ReturnType<Actor["fence"]["write"]>;
+
+async function takeEach<T>(
+  writes: readonly T[],
+  { fence }: Actor,
+  take: (write: T, call: WriteCall) => Promise<void>,
+): Promise<Taken<T>[]> {
+  const taken: Taken<T>[] = [];
   for (const write of writes) {
-    const call = actor.fence.write();
-    try {
-      await writeSpec(write, actor, call);
-      written.push(write);
-    } catch (error) {
-      missed.push({ write, error });
-    }
+    const call = fence.write();
+    const error = await take(write, call).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    taken.push({ write, error });
   }
-  return { written, missed };
+  return taken;
 }
 
 /** Writes the wanted state of a shadow with the version that was read; rejects with `Conflict` if it has changed. */
 async function writeSpec(
   { node: { shadow }, spec }: ShadowWrite,
   { cluster }: Pick<Actor, "cluster">,
-  call: ReturnType<Actor["fence"]["write"]>,
+  call: WriteCall,
 ): Promise<void> {
   if (!shadow) return;
   const { namespace, name, resourceVersion } = shadow;
@@ -81,30 +91,10 @@ function transitionOf({ node: { shadow }, spec }: ShadowWrite): Transition {
   return { from: shadow?.spec.state ?? "", to: spec.state, fromVersion, toVersion: spec.version ?? fromVersion };
 }
 
-interface UpkeepResult {
-  readonly upkeep: Upkeep;
-  /** Undefined if it was done, or had been done by somebody else. */
-  readonly error: unknown;
-}
-
-/** Carries out the upkeep; a failure is reported and does not stop the others. Throws `LeaseLost`. */
-export async function takeUpkeep(list: readonly Upkeep[], namespace: string, actor: Actor): Promise<UpkeepResult[]> {
-  const results: UpkeepResult[] = [];
-  for (const upkeep of list) {
-    const call = actor.fence.write();
-    const error = await takeOne(upkeep, namespace, { ...actor, call }).then(
-      () => undefined,
-      (error: unknown) => (hasCode(error, "NotFound", "AlreadyExists") ? undefined : error),
-    );
-    results.push({ upkeep, error });
-  }
-  return results;
-}
-
 async function takeOne(
   upkeep: Upkeep,
   namespace: string,
-  { cluster, call }: Actor & { readonly call: ReturnType<Actor["fence"]["write"]> },
+  { cluster, call }: Actor & { readonly call: WriteCall },
 ): Promise<void> {
   const { node } = upkeep;
   switch (upkeep.action) {

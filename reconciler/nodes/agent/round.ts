@@ -42,8 +42,6 @@ interface AgentMemory {
 /** `changed`: the next round follows at once. A number: after as many milliseconds. `rebooting`: the process ends. */
 export type RoundResult = "changed" | "idle" | "rebooting" | number;
 
-type Snapshot = AgentSnapshot & { readonly stored: Shadow | undefined };
-
 /**
  * Rejects if the facts could not be gathered or a call was not answered: nothing is reported then, and the next round
  * tries again.
@@ -53,7 +51,7 @@ export async function runRound(tools: AgentTools): Promise<RoundResult> {
   return await act(tools, snapshot, decideAgent(snapshot));
 }
 
-async function gather(tools: AgentTools): Promise<Snapshot> {
+async function gather(tools: AgentTools): Promise<AgentSnapshot> {
   const version = await tools.host.readVersion();
   const bootId = await tools.readBootId();
   const stored = await readOwnShadow(tools);
@@ -64,7 +62,6 @@ async function gather(tools: AgentTools): Promise<Snapshot> {
   const { target } = tools.memory;
   return {
     now: tools.clock.now(),
-    stored,
     shadow: stored,
     host: { version, bootId },
     target,
@@ -84,7 +81,7 @@ async function refresh(tools: AgentTools, version: string): Promise<void> {
   memory.target = (await refreshTarget(tools, version)) ?? memory.target;
 }
 
-async function act(tools: AgentTools, snapshot: Snapshot, step: AgentStep): Promise<RoundResult> {
+async function act(tools: AgentTools, snapshot: AgentSnapshot, step: AgentStep): Promise<RoundResult> {
   switch (step.step) {
     case "wait":
       return "idle";
@@ -131,9 +128,9 @@ async function uncordon(tools: AgentTools, status: ShadowStatus): Promise<RoundR
   return given === "changed" || isBack ? await put(tools, status) : given;
 }
 
-async function stage(tools: AgentTools, snapshot: Snapshot, version: string): Promise<RoundResult> {
+async function stage(tools: AgentTools, snapshot: AgentSnapshot, version: string): Promise<RoundResult> {
   const { log, stop, memory } = tools;
-  const status = snapshot.stored?.status;
+  const status = snapshot.shadow?.status;
   if (!status) return "idle";
   log.info("staging the update", { version });
   const failure = await stageUpdate(tools, version);
@@ -146,8 +143,8 @@ async function stage(tools: AgentTools, snapshot: Snapshot, version: string): Pr
   return await put(tools, { ...reportHost(snapshot, status), current_state: "StagedAndPerformedUpdate" });
 }
 
-async function fail(tools: AgentTools, snapshot: Snapshot, reason: string): Promise<RoundResult> {
-  const status = snapshot.stored?.status;
+async function fail(tools: AgentTools, snapshot: AgentSnapshot, reason: string): Promise<RoundResult> {
+  const status = snapshot.shadow?.status;
   if (!status) return "idle";
   tools.log.error("the update failed", { reason });
   const { target = status.target_version } = tools.memory;
@@ -155,7 +152,7 @@ async function fail(tools: AgentTools, snapshot: Snapshot, reason: string): Prom
 }
 
 /** One round of evictions; once the node is drained, the reboot. */
-async function drain(tools: AgentTools, snapshot: Snapshot, version: string): Promise<RoundResult> {
+async function drain(tools: AgentTools, snapshot: AgentSnapshot, version: string): Promise<RoundResult> {
   const staged = await isStaged(tools, version);
   if (staged === "busy") {
     tools.log.info("the host is busy", {});
@@ -171,9 +168,9 @@ async function drain(tools: AgentTools, snapshot: Snapshot, version: string): Pr
 }
 
 /** Excludes the node from load balancers once for each wanted state, and gives them time to react. */
-async function exclude(tools: AgentTools, { stored }: Snapshot): Promise<RoundResult> {
+async function exclude(tools: AgentTools, { shadow }: AgentSnapshot): Promise<RoundResult> {
   const { memory, exclusionMs, clock, stop } = tools;
-  const wish = stored?.spec.state_transition_timestamp ?? "";
+  const wish = shadow?.spec.state_transition_timestamp ?? "";
   if (exclusionMs === 0 || memory.excludedFor === wish) return "changed";
   const result = await call(tools, "excludeFromLb");
   if (result !== "changed") return result;
@@ -186,12 +183,12 @@ async function exclude(tools: AgentTools, { stored }: Snapshot): Promise<RoundRe
  * Announces the reboot with the version of the shadow as it is now, and reboots. If the shadow changes in between, the
  * announcement is refused; after it, nothing uncordons the node.
  */
-async function reboot(tools: AgentTools, before: Snapshot, version: string): Promise<RoundResult> {
+async function reboot(tools: AgentTools, before: AgentSnapshot, version: string): Promise<RoundResult> {
   const { clock, log } = tools;
   const { host } = before;
   const stored = await readOwnShadow(tools);
   const now = clock.now();
-  const next: Snapshot = { ...before, now, stored, shadow: stored };
+  const next: AgentSnapshot = { ...before, now, shadow: stored };
   if (!stored?.status || decideAgent(next).step !== "drain" || tools.stop.aborted) return "changed";
   const at = new Date(now).toISOString();
   const status = { ...reportHost(next, stored.status), rebooting: { boot_id: host.bootId, at } };
@@ -203,5 +200,5 @@ async function reboot(tools: AgentTools, before: Snapshot, version: string): Pro
     return "begun" as const;
   });
   if (begun === "begun") return "rebooting";
-  return await fail(tools, { ...next, stored }, begun === "busy" ? "reboot: the host is busy" : begun.refused);
+  return await fail(tools, next, begun === "busy" ? "reboot: the host is busy" : begun.refused);
 }

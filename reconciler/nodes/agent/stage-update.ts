@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../../infra/clock.ts";
 import type { HostApi } from "./host-api.ts";
-import { type HostAction, nextHostStep, targetOf, type UpdateStatus, whyFailed } from "../host-updates.ts";
+import { type HostAction, nextHostStep, type UpdateStatus, whyFailed } from "../host-updates.ts";
 
 export interface HostTools {
   readonly host: HostApi;
@@ -50,13 +50,16 @@ async function takeAction(tools: HostTools, wanted: string, asked: HostAction | 
   return { asked: begun === "begun" ? step.act : undefined };
 }
 
-/** The version that the host chooses after a check for updates; undefined if it was busy or did not find out. */
+/**
+ * The version that the host chooses after a check for updates, the one that runs if it chooses none; undefined if it was
+ * busy or did not find out.
+ */
 export async function refreshTarget(tools: HostTools, running: string): Promise<string | undefined> {
   if ((await tools.host.act("refresh")) !== "begun") return undefined;
   const status = await awaitStatus(tools);
   return status === undefined || status === "busy" || whyFailed("refresh", status) !== undefined
     ? undefined
-    : targetOf(status, running);
+    : (status.chosen_update?.version ?? running);
 }
 
 /** True if `wanted` boots next; `busy` while an action runs, perhaps another client's. */
