@@ -24,7 +24,7 @@ import { countMissing } from "../../model/readiness.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import { byName, byOrdinal } from "../../model/order.ts";
 import { changeLease, getLease, type LeaseRef, writeLease } from "../../../infra/kubernetes/lease-object.ts";
-import { isSame, readReservations, type Reservations } from "../reservation.ts";
+import { isSame, readReservations, type ReservationHandle, type Reservations } from "../reservation.ts";
 
 export interface ListedBudget extends StoredBudget {
   readonly object: DisruptionBudget;
@@ -136,6 +136,15 @@ export async function openReservationStore(
         await writeLease(cluster, leaseOf(budget, lease, next), bounds);
     },
   };
+}
+
+/** Removes this very reservation; a later one of the same pod stays. */
+export async function releaseReservation(cluster: Cluster, handle: ReservationHandle, call: Call): Promise<void> {
+  const { namespace, budget: name, key } = handle;
+  const budget = await cluster.get(disruptionBudgets, { namespace, name }, call);
+  const store = await openReservationStore(cluster, budget, call);
+  const { [key]: found, ...others } = store.reservations;
+  if (isSame(found, handle)) await store.write(others, call);
 }
 
 /**
