@@ -105,13 +105,13 @@ export type Event = Json<CoreV1Event>;
 export type ControllerRevision = Json<V1ControllerRevision>;
 type AccessReview = Json<V1SelfSubjectAccessReview>;
 export type Secret = Json<V1Secret>;
-export type TokenReview = Json<V1TokenReview>;
+type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
 
 export const statefulSets: Resource<StatefulSet> = resourceOf("apps/v1", "statefulsets");
 export const statefulSetNames: Resource<Pick<StatefulSet, "metadata">> = { ...statefulSets, metadataOnly: true };
 /** The fields of a Deployment that are read. */
-export type Deployment = Pick<StatefulSet, "metadata"> & {
+type Deployment = Pick<StatefulSet, "metadata"> & {
   readonly spec?: {
     readonly replicas?: number;
     readonly template?: { readonly spec?: { readonly containers?: readonly { readonly image?: string }[] } };
@@ -143,7 +143,7 @@ export const accessReviews: Resource<AccessReview> = resourceOf("authorization.k
 export const tokenReviews: Resource<TokenReview> = resourceOf("authentication.k8s.io/v1", "tokenreviews");
 
 /** Created as the subresource `eviction` of a pod. */
-export interface Eviction {
+interface Eviction {
   readonly apiVersion: "policy/v1";
   readonly kind: "Eviction";
   readonly metadata: {

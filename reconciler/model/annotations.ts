@@ -60,7 +60,7 @@ export const ANNOTATIONS = {
 } as const;
 
 /** A value as it is used, and the problem of the written value, if it has one. */
-export interface Parsed<T> {
+interface Parsed<T> {
   readonly value: T;
   readonly problem?: string;
 }

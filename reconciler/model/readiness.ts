@@ -60,7 +60,7 @@ export function outdated(zone: ZoneWithPods): Pod[] {
   );
 }
 
-export type Ordinals = Pick<Zone, "firstOrdinal" | "replicas">;
+type Ordinals = Pick<Zone, "firstOrdinal" | "replicas">;
 
 /** The pods that should exist and do not, by the spec or by the status. */
 export function countMissing(zone: Zone, pods: readonly { readonly name: string }[]): number {
@@ -85,7 +85,7 @@ export function missingPods(zone: Zone, pods: readonly { readonly name: string }
  * The ordinals without a pod. A surplus pod stands in for none of them: with another `ordinals.start`, or during a
  * downscale, it is there beside a gap.
  */
-export function countGaps(ordinals: Ordinals, pods: readonly { readonly name: string }[]): number {
+function countGaps(ordinals: Ordinals, pods: readonly { readonly name: string }[]): number {
   return Math.max(0, ordinals.replicas - pods.filter((pod) => !isSurplus(pod, ordinals)).length);
 }
 

@@ -50,7 +50,7 @@ export function summarizeTick({
   };
 }
 
-export interface LogLine {
+interface LogLine {
   readonly level: LogLevel;
   readonly text: string;
   readonly fields?: LogFields;

@@ -62,7 +62,7 @@ const statusObserved: StatusRule = ({ zones }) => {
  * The zones that may be rolled out: the unhealthy one comes first, the others by name; paused ones are left out
  * (§1.3.6).
  */
-export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
+function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
   return moveToFront(zones, (zone) => !isHealthy(zone)).filter((zone) => !zone.paused);
 }
 

@@ -4,8 +4,6 @@ import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
 import type { Resource } from "../../infra/kubernetes/resources.ts";
 import type { Hint } from "../../infra/kubernetes/watch.ts";
 
-export type ChangeWatch = ReturnType<typeof startChangeWatch>;
-
 export interface Watched {
   readonly resource: Resource;
   readonly query: Query;

@@ -108,7 +108,7 @@ export async function gatherDownscales(
 
 // The resources that zones mirror (§2.4), through their scale subresource.
 
-export type References = ReturnType<typeof createReferences>;
+type References = ReturnType<typeof createReferences>;
 
 interface Kind {
   readonly group: string;
