@@ -1,12 +1,16 @@
 /** The eviction webhook behind the API server of a stage, as the manifests register it. */
+import type { TestContext } from "node:test";
 import { createPodEviction } from "../../functions/eviction/pod-eviction.ts";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { composeBudgets } from "../../reconciler/budget/act/compose.ts";
+import { define } from "../demo/definitions.ts";
 import { serve } from "../functions/serve-one.ts";
 import { keepingLog } from "../functions/stage.ts";
+import { setBudgetStage, writeBudget } from "../reconciler/budget-stage.ts";
 import type { Stage } from "../reconciler/stage.ts";
+import { openTerminal } from "./stage.ts";
 
 export const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 export const CONFIGURATION = "pod-eviction-default";
@@ -70,4 +74,23 @@ export async function guardEvictions(stage: Stage) {
     unregister: () => void store.remove(HOOKS, undefined, CONFIGURATION),
     close: () => (server.closeAllConnections(), server.close()),
   };
+}
+
+/** A terminal beside three zones under a budget, or under none, and the eviction webhook. Nothing ticks. */
+export async function openGuarded(t: TestContext, { budget = {}, definitions = [] }: GuardedTraits = {}) {
+  const stage = await setBudgetStage();
+  await define(stage.emulator.store, definitions);
+  if (budget) writeBudget(stage, budget);
+  const guard = await guardEvictions(stage);
+  t.after(async () => {
+    guard.close();
+    await stage.close();
+  });
+  await stage.time.advance(1000);
+  return { stage, guard, ...(await openTerminal(t, stage)) };
+}
+
+interface GuardedTraits {
+  readonly budget?: object | null;
+  readonly definitions?: readonly string[];
 }

@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { amend } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
-import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
-import { guardEvictions } from "../guard-stage.ts";
+import { openGuarded } from "../guard-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const SETS = "statefulsets.apps";
@@ -25,14 +24,8 @@ async function breakPod({ emulator: { store }, time }: Stage, name: string): Pro
 
 describe("drain-order after a StatefulSet was deleted without its pods", { timeout: 300_000 }, () => {
   async function open(t: TestContext, isGuarded: boolean) {
-    const stage = await setBudgetStage();
-    t.after(() => stage.close());
-    await define(stage.emulator.store, ["rolloutgroups", "rolloutgates", "phasedrollouts"]);
-    if (isGuarded) writeBudget(stage);
-    const guard = await guardEvictions(stage);
-    t.after(() => guard.close());
-    await stage.time.advance(1000);
-    const { run, json } = await openTerminal(t, stage);
+    const definitions = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
+    const { stage, run, json } = await openGuarded(t, { definitions, budget: isGuarded ? {} : null });
     const nodes = stage.emulator.store.list("nodes").map(({ metadata }) => metadata.name);
     const line = `drain-order ${nodes.join(" ")}`;
     /** The zones of each wave. */

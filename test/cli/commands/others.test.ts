@@ -6,7 +6,7 @@ import { add, amend, drop } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
-import { guardEvictions } from "../guard-stage.ts";
+import { guardEvictions, openGuarded } from "../guard-stage.ts";
 import { openTerminal, writeLease } from "../stage.ts";
 
 const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
@@ -245,12 +245,8 @@ describe("zonewise", { timeout: 300_000 }, () => {
 });
 
 it("drain-order lets no wave begin while a budget refuses a pod of it, though it allows another", async (t) => {
-  const stage = await setBudgetStage();
-  t.after(() => stage.close());
-  writeBudget(stage, { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" });
-  const guard = await guardEvictions(stage);
-  t.after(() => guard.close());
-  const { run, json } = await openTerminal(t, stage);
+  const budget = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
+  const { stage, run, json } = await openGuarded(t, { budget });
   assert.equal((await run("drain-order node-1")).code, 0);
   stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
   const { code, out } = await run("drain-order node-1");
@@ -260,12 +256,7 @@ it("drain-order lets no wave begin while a budget refuses a pod of it, though it
 });
 
 it("drain-order needs no definition of RolloutGroups, and explain says that it is missing", async (t) => {
-  const stage = await setBudgetStage();
-  t.after(() => stage.close());
-  writeBudget(stage);
-  const guard = await guardEvictions(stage);
-  t.after(() => guard.close());
-  const { run } = await openTerminal(t, stage);
+  const { run } = await openGuarded(t);
   const { code, out, err } = await run("drain-order node-1");
   assert.deepEqual([code, err], [0, ""]);
   assert.match(out, /^1 +node-1 +zone-1 +[1-9] +yes$/m);
@@ -274,14 +265,8 @@ it("drain-order needs no definition of RolloutGroups, and explain says that it i
 });
 
 it("drain-order says no if a pod of a later wave is refused for a reason that waiting does not end", async (t) => {
-  const stage = await setBudgetStage();
-  t.after(() => stage.close());
-  const { store } = stage.emulator;
-  writeBudget(stage);
-  const guard = await guardEvictions(stage);
-  t.after(() => guard.close());
-  amend(store, "StatefulSet", "ingester-zone-c", { labels: { "rollout-group": "ingestr" } });
-  const { run } = await openTerminal(t, stage);
+  const { stage, run } = await openGuarded(t);
+  amend(stage.emulator.store, "StatefulSet", "ingester-zone-c", { labels: { "rollout-group": "ingestr" } });
   const { code, out } = await run("drain-order node-1 node-2 node-3");
   assert.match(out, /^1 +node-1 +zone-1 +\d+ +yes$/m);
   assert.match(out, /^2 +node-2 +zone-2 +\d+ +after wave 1$/m);

@@ -2,24 +2,10 @@
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { add, amend, drop } from "../../builders.ts";
-import { define } from "../../demo/definitions.ts";
-import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
-import { guardEvictions } from "../guard-stage.ts";
-import { openTerminal } from "../stage.ts";
+import { openGuarded } from "../guard-stage.ts";
 
 /** Nothing ticks, so that nothing is recorded. */
-async function open(t: TestContext) {
-  const stage = await setBudgetStage();
-  await define(stage.emulator.store, ["rolloutgroups", "rolloutgates", "phasedrollouts"]);
-  writeBudget(stage);
-  const guard = await guardEvictions(stage);
-  t.after(async () => {
-    guard.close();
-    await stage.close();
-  });
-  await stage.time.advance(1000);
-  return { stage, guard, ...(await openTerminal(t, stage)) };
-}
+const open = (t: TestContext) => openGuarded(t, { definitions: ["rolloutgroups", "rolloutgates", "phasedrollouts"] });
 
 const DOWN =
   /^warning {2}.*failed calling webhook .*every eviction in default is refused\n +fix:\n +zonewise -n default doctor\n/m;
