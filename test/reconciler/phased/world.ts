@@ -135,128 +135,104 @@ export function heal(world: World): void {
       world.cluster.ail(pod.metadata.name, "ready");
 }
 
-export const HAPPENINGS = [
-  "advance",
-  "sync",
-  "kubelets",
-  "wait",
-  "deploy",
-  "revert",
-  "scaleUp",
-  "scaleDown",
-  "applyMore",
-  "deployMore",
-  "wipePartition",
-  "raisePartition",
-  "lowerPartition",
-  "replace",
-  "unclaim",
-  "break",
-  "stumble",
-  "fire",
-  "clear",
-  "lose",
-  "pause",
-  "resume",
-  "suspend",
-  "unsuspend",
-  "onDelete",
-  "rollingUpdate",
-  "recreate",
-  "remake",
-] as const;
-export type Happening = (typeof HAPPENINGS)[number];
-
 const ROLLING = ["spec", "updateStrategy", "rollingUpdate"];
 const UNCLAIMED = { [ANNOTATIONS.phasedRollout]: undefined, [ANNOTATIONS.originalPartition]: undefined };
 
 type Edit = (set: StatefulSet) => StatefulSet;
 
-/** One change by others; `at` picks a pod. */
-export function happen(what: Happening, world: World, at: number): void {
-  const { cluster, rollout } = world;
-  const { replicas, partition, template, rolls } = setOf(world);
-  const name = `db-${at % Math.max(1, replicas)}`;
-  /** By a whole StatefulSet, which admission judges. */
-  const change = (edit: Edit): void => {
-    const before = cluster.set("db");
-    const after = edit(before);
-    const isClaimed = before.metadata.annotations?.[ANNOTATIONS.phasedRollout] !== undefined;
-    const kept = world.guarded && isClaimed ? keepPartition(fieldsOf(before), fieldsOf(after)) : undefined;
-    const { annotations } = before.metadata;
-    const corrected = put(put(after, [...ROLLING, "partition"], kept), ["metadata", "annotations"], annotations);
-    cluster.store.update(STATEFUL_SETS, kept === undefined ? after : corrected);
-  };
-  const more: Edit = (set) => put(set, ["spec", "replicas"], Math.min(6, replicas + 1));
-  const deploy =
-    (number: number): Edit =>
-    (set) =>
-      put(
-        set,
-        ["spec", "template", "spec", "containers"],
-        [
-          { name: "c", image: `app:${number}` },
-          { name: "d", image: "sidecar:1" },
-        ],
-      );
-  const unclaim: Edit = (set) => put(set, ["metadata", "annotations"], cluster.merge(set, UNCLAIMED));
-  const part =
-    (to: number): Edit =>
-    (set) =>
-      put(set, [...ROLLING, "partition"], to);
-  const strategy =
-    (type: string): Edit =>
-    (set) =>
-      put(set, ["spec", "updateStrategy"], { ...set.spec.updateStrategy, type });
-  const edit = (field: "skipCheck" | "paused", value: boolean): void => {
-    rollout[field] = value;
-    rollout.version++;
-    rollout.generation++;
-  };
-  const moves: Record<Happening, () => void> = {
-    advance: () => {
-      for (const each of ["sync", "kubelets", "sync", "wait"] as const) happen(each, world, 0);
-    },
-    sync: () => sync(world),
-    kubelets: () => runKubelets(world),
-    wait: () => cluster.elapse(10_000),
-    deploy: () => change(deploy(template + 1)),
-    revert: () => change(deploy(Math.max(0, template - 1))),
-    // By the subresource, as kubectl scale and autoscalers do: admission sees no StatefulSet.
-    scaleUp: () => cluster.change("db", { replicas: Math.min(6, replicas + 1) }),
-    scaleDown: () => cluster.change("db", { replicas: Math.max(1, replicas - 1) }),
-    applyMore: () => change(more),
-    deployMore: () => change((set) => deploy(template + 1)(more(set))),
-    wipePartition: () => rolls && change(part(0)),
-    raisePartition: () => rolls && change(part(Math.min(HELD, partition + 1))),
-    lowerPartition: () => rolls && change(part(Math.min(partition, at))),
-    replace: () => change((set) => unclaim(part(0)(strategy("RollingUpdate")(set)))),
-    unclaim: () => change(unclaim),
-    break: () => cluster.ail(name, "crashing"),
-    stumble: () => cluster.lifeOf(cluster.pod(name)) === "ready" && cluster.ail(name, "failed"),
-    fire: () => void (world.prometheus = "firing"),
-    clear: () => void (world.prometheus = "quiet"),
-    lose: () => void (world.prometheus = "down"),
-    pause: () => edit("paused", true),
-    resume: () => edit("paused", false),
-    suspend: () => edit("skipCheck", true),
-    unsuspend: () => edit("skipCheck", false),
-    onDelete: () => change((set) => part(0)(strategy("OnDelete")(set))),
-    rollingUpdate: () => change(strategy("RollingUpdate")),
-    recreate: () => {
-      for (const pod of cluster.podsOf("db"))
-        cluster.store.remove("pods", NAMESPACE, pod.metadata.name, { gracePeriodSeconds: 0 });
-      recreate(world, (set) => set);
-    },
-    // Beside the pods, with another template.
-    remake: () => {
-      for (const pod of cluster.podsOf("db"))
-        cluster.store.update("pods", put(pod, ["metadata", "ownerReferences"], undefined));
-      recreate(world, deploy(template + 1));
-    },
-  };
-  moves[what]();
+const template = (number: number): Edit => {
+  const containers = [
+    { name: "c", image: `app:${number}` },
+    { name: "d", image: "sidecar:1" },
+  ];
+  return (set) => put(set, ["spec", "template", "spec", "containers"], containers);
+};
+const next = (world: World, by = 1): Edit => template(Math.max(0, setOf(world).template + by));
+const more: Edit = (set) => put(set, ["spec", "replicas"], Math.min(6, (set.spec.replicas ?? 0) + 1));
+const part =
+  (to: number): Edit =>
+  (set) =>
+    put(set, [...ROLLING, "partition"], to);
+const strategy =
+  (type: string): Edit =>
+  (set) =>
+    put(set, ["spec", "updateStrategy"], { ...set.spec.updateStrategy, type });
+const unclaim =
+  ({ cluster }: World): Edit =>
+  (set) =>
+    put(set, ["metadata", "annotations"], cluster.merge(set, UNCLAIMED));
+
+/** By a whole StatefulSet, which admission judges. */
+function change({ cluster, guarded }: World, edit: Edit): void {
+  const before = cluster.set("db");
+  const after = edit(before);
+  const isClaimed = before.metadata.annotations?.[ANNOTATIONS.phasedRollout] !== undefined;
+  const kept = guarded && isClaimed ? keepPartition(fieldsOf(before), fieldsOf(after)) : undefined;
+  const { annotations } = before.metadata;
+  const corrected = put(put(after, [...ROLLING, "partition"], kept), ["metadata", "annotations"], annotations);
+  cluster.store.update(STATEFUL_SETS, kept === undefined ? after : corrected);
 }
+
+function write({ rollout }: World, field: "skipCheck" | "paused", value: boolean): void {
+  rollout[field] = value;
+  rollout.version++;
+  rollout.generation++;
+}
+
+const podAt = (world: World, at: number): string => `db-${at % Math.max(1, setOf(world).replicas)}`;
+
+/** Changes by others; `at` picks a pod. */
+const MOVES = {
+  advance: (world) => {
+    for (const each of ["sync", "kubelets", "sync", "wait"] as const) happen(each, world, 0);
+  },
+  sync: (world) => sync(world),
+  kubelets: (world) => runKubelets(world),
+  wait: ({ cluster }) => cluster.elapse(10_000),
+  deploy: (world) => change(world, next(world)),
+  revert: (world) => change(world, next(world, -1)),
+  // By the subresource, as kubectl scale and autoscalers do: admission sees no StatefulSet.
+  scaleUp: (world) => world.cluster.change("db", { replicas: Math.min(6, setOf(world).replicas + 1) }),
+  scaleDown: (world) => world.cluster.change("db", { replicas: Math.max(1, setOf(world).replicas - 1) }),
+  applyMore: (world) => change(world, more),
+  deployMore: (world) => change(world, (set) => next(world)(more(set))),
+  wipePartition: (world) => setOf(world).rolls && change(world, part(0)),
+  raisePartition: (world) => setOf(world).rolls && change(world, part(Math.min(HELD, setOf(world).partition + 1))),
+  lowerPartition: (world, at) => setOf(world).rolls && change(world, part(Math.min(setOf(world).partition, at))),
+  replace: (world) => change(world, (set) => unclaim(world)(part(0)(strategy("RollingUpdate")(set)))),
+  unclaim: (world) => change(world, unclaim(world)),
+  break: (world, at) => world.cluster.ail(podAt(world, at), "crashing"),
+  stumble: (world, at) => {
+    const { cluster } = world;
+    const name = podAt(world, at);
+    if (cluster.lifeOf(cluster.pod(name)) === "ready") cluster.ail(name, "failed");
+  },
+  fire: (world) => void (world.prometheus = "firing"),
+  clear: (world) => void (world.prometheus = "quiet"),
+  lose: (world) => void (world.prometheus = "down"),
+  pause: (world) => write(world, "paused", true),
+  resume: (world) => write(world, "paused", false),
+  suspend: (world) => write(world, "skipCheck", true),
+  unsuspend: (world) => write(world, "skipCheck", false),
+  onDelete: (world) => change(world, (set) => part(0)(strategy("OnDelete")(set))),
+  rollingUpdate: (world) => change(world, strategy("RollingUpdate")),
+  recreate: ({ cluster }) => {
+    for (const pod of cluster.podsOf("db"))
+      cluster.store.remove("pods", NAMESPACE, pod.metadata.name, { gracePeriodSeconds: 0 });
+    recreate(cluster, (set) => set);
+  },
+  // Beside the pods, with another template.
+  remake: (world) => {
+    const { cluster } = world;
+    for (const pod of cluster.podsOf("db"))
+      cluster.store.update("pods", put(pod, ["metadata", "ownerReferences"], undefined));
+    recreate(cluster, next(world));
+  },
+} as const satisfies Record<string, (world: World, at: number) => unknown>;
+export type Happening = keyof typeof MOVES;
+export const HAPPENINGS = Object.keys(MOVES) as Happening[];
+
+export const happen = (what: Happening, world: World, at: number): unknown => MOVES[what](world, at);
 
 const fieldsOf = ({ spec }: StatefulSet): ReleaseFields => ({
   template: numberOf(spec.template),
@@ -266,7 +242,7 @@ const fieldsOf = ({ spec }: StatefulSet): ReleaseFields => ({
   partition: spec.updateStrategy?.rollingUpdate?.partition ?? 0,
 });
 
-function recreate({ cluster }: World, edit: Edit): void {
+function recreate(cluster: SmallCluster, edit: Edit): void {
   const { metadata, spec } = cluster.set("db");
   cluster.store.remove(STATEFUL_SETS, NAMESPACE, "db");
   const { namespace, name } = metadata;
