@@ -30,7 +30,6 @@ export interface NodePlan {
   readonly status: PolicyStatus;
   readonly writes: readonly ShadowWrite[];
   readonly steps: readonly ActiveStep[];
-  readonly started: readonly UpdateNode[];
   readonly skips: readonly Skip[];
   /** Nodes whose pods must be read: then the pass is planned again. */
   readonly toRead: readonly string[];
@@ -54,7 +53,6 @@ export function planPass(stored: PolicySnapshot): NodePlan {
     steps,
     toRead,
     due: starts.due,
-    started: starts.nodes,
     skips: starts.skips,
     writes: planWrites(after, steps, starts.nodes),
     status: {

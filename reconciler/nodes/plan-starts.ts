@@ -20,7 +20,7 @@ interface Starts {
   readonly toRead: readonly string[];
 }
 
-export interface PlannedStarts extends Starts {
+interface PlannedStarts extends Starts {
   /** Why nothing starts at all, in a sentence; empty if it may. */
   readonly message: string;
   /** Only while a slot is free and a node could start, as far as its pods need not be read: then they are asked. */

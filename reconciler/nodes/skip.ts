@@ -115,7 +115,7 @@ export function isBackOffOver(sinceMs: number, count: number): boolean {
   return Math.abs(minutes) > MAX_MINUTES || minutes > 2 ** Math.min(count, MAX_EXPONENT);
 }
 
-export interface Opening {
+interface Opening {
   readonly open: boolean;
   /** To remember; undefined for a windowed expression. */
   readonly campaign: Campaign | undefined;

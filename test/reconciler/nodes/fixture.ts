@@ -10,6 +10,7 @@ import {
   type PolicyStatus,
   readPolicy,
 } from "../../../reconciler/nodes/policy.ts";
+import type { NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
 import type { NodeReading, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
 import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 
@@ -102,6 +103,10 @@ export function snapshot(nodes: readonly UpdateNode[], overrides: Partial<Policy
   const readings = new Map(nodes.map(({ name }) => [name, FREE]));
   return { now: NOW, policy: policy(), nodes, contested: new Map(), readings, ownNode: undefined, ...overrides };
 }
+
+/** The nodes that a pass starts. */
+export const startedBy = ({ status: { active } }: NodePlan): string[] =>
+  active.filter(({ phase }) => phase === "Starting").map(({ node: name }) => name);
 
 export interface PodOverrides {
   readonly ready?: boolean;

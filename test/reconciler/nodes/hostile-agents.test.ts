@@ -5,7 +5,7 @@ import { failStatus } from "../../../reconciler/nodes/decide-agent.ts";
 import { readShadow } from "../../../reconciler/nodes/node.ts";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { shadowStatus, STATES } from "../../../reconciler/nodes/shadow.ts";
-import { at, busyNode, entry, node, policy, snapshot, status } from "./fixture.ts";
+import { at, busyNode, entry, node, policy, snapshot, startedBy, status } from "./fixture.ts";
 
 const LONG = "x".repeat(1_000_000);
 
@@ -35,15 +35,15 @@ describe("an agent that lies", () => {
     for (const wanted of STATES)
       for (const claimed of STATES) {
         const liar = busyNode("a", wanted, claimed);
-        const { status: after, started } = planPass(
+        const plan = planPass(
           snapshot([liar, node("b")], {
             policy: policy({ maxConcurrent: 2 }, { active: [entry("a", { since: at(0) })] }),
           }),
         );
         const freezes = wanted === "MonitoringUpdate" && claimed === "ErrorReset";
-        const begun = started.map(({ name }) => name);
+        const begun = startedBy(plan);
         assert.deepEqual(
-          [after.frozen !== undefined, begun.includes("b")],
+          [plan.status.frozen !== undefined, begun.includes("b")],
           [freezes, !freezes],
           `${wanted} ${claimed}`,
         );

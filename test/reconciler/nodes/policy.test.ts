@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { allowedActive, isInvalid, NO_STATUS, readPolicy } from "../../../reconciler/nodes/policy.ts";
-import { busyNode, entry, node, policy, snapshot } from "./fixture.ts";
+import { busyNode, entry, node, policy, snapshot, startedBy } from "./fixture.ts";
 
 const metadata = { name: "default", uid: "policy-uid", resourceVersion: "7", generation: 1 };
 const edited = (spec: object) => {
@@ -16,10 +16,9 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
   const invalid = { window: { cron: "61 * * * * *", timeZone: "UTC" } };
 
   it("starts nothing, and says why", () => {
-    const { started, skips } = planPass(
-      snapshot([node("b")], { policy: { ...edited(invalid), maxConcurrent: "unlimited" } }),
-    );
-    assert.deepEqual(started, []);
+    const plan = planPass(snapshot([node("b")], { policy: { ...edited(invalid), maxConcurrent: "unlimited" } }));
+    const { skips } = plan;
+    assert.deepEqual(startedBy(plan), []);
     assert.deepEqual(
       skips.map(({ reason }) => reason),
       ["PolicyInvalid"],

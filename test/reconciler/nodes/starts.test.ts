@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { readNode } from "../../../reconciler/nodes/node.ts";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { collect, read } from "../../infra/manifests.ts";
-import { at, MINUTE, node, policy, snapshot } from "./fixture.ts";
+import { at, MINUTE, node, policy, snapshot, startedBy } from "./fixture.ts";
 import { passOf, table } from "./table.ts";
 
 it("a start is first in the status, then in the shadow", () => {
@@ -33,7 +33,7 @@ for (const [maxConcurrent, total, count] of [
   it(`${count} of ${total} nodes start with maxConcurrent ${maxConcurrent} in one pass`, () => {
     const nodes = Array.from({ length: total }, (_, i) => node(`n${i}`));
     const spec = maxConcurrent === undefined ? {} : { maxConcurrent };
-    assert.equal(planPass(snapshot(nodes, { policy: policy(spec) })).started.length, count);
+    assert.equal(startedBy(planPass(snapshot(nodes, { policy: policy(spec) }))).length, count);
   });
 
 table(
