@@ -1,7 +1,7 @@
 /**
  * Our webhook server beside the original's, as ORIGINAL names it, in alternating rounds on one machine: no-downscale,
- * evictions under budgets of 30 and 900 pods, and memory. KUBECONFIG names a real control plane without a
- * kube-controller-manager and kubelets.
+ * with a bare server of Node.js as the minimum, evictions under budgets of 30 and 900 pods, and memory. KUBECONFIG names
+ * a real control plane without a kube-controller-manager and kubelets.
  *
  *   ORIGINAL=/path/to/rollout-operator npm run bench -- compare
  */
@@ -12,9 +12,9 @@ import { connectAdmin } from "../cluster/stage/client.ts";
 import { PATH } from "./eviction-setup.ts";
 import { createGroup, prepare, writePodStatus, zonesOf } from "./plane-groups.ts";
 import { EVICTION_PATH, readOriginal } from "./original.ts";
-import { readResidentMb } from "./peak.ts";
+import { readCpuMs, readResidentMb } from "./peak.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
-import { evictionRequest, reviewRequest, sendLoad } from "./review-load.ts";
+import { evictionRequest, type LoadFigures, reviewRequest, sendLoad } from "./review-load.ts";
 import { prepareServers, type ReviewServer } from "./review-server.ts";
 import { type Bench, median, type Row } from "./row.ts";
 
@@ -33,6 +33,9 @@ const SIZES = [
 /** Pods of the three zones of a group. */
 const PODS = [30, 900];
 const NAMES = ["ours", "original"] as const;
+/** Of the servers, in the order of a row. The last one is the minimum for Node.js, where it can answer. */
+const TITLES = [...NAMES, "bare Node.js"];
+const BARE = join(import.meta.dirname, "bare-server.js");
 
 interface Rival extends ReviewServer {
   readonly name: (typeof NAMES)[number];
@@ -40,8 +43,8 @@ interface Rival extends ReviewServer {
   readonly path: string;
 }
 
-/** Requests a second of one server. */
-type Play = (rival: Rival) => Promise<number>;
+/** A round of one server. */
+type Play = (rival: ReviewServer) => Promise<LoadFigures>;
 
 export const benchCompare: Bench = async (environment) => {
   const original = readOriginal(process.env);
@@ -51,13 +54,21 @@ export const benchCompare: Bench = async (environment) => {
   const startServer = await prepareServers(environment.scratch, await readFile(kubeconfig, "utf8"));
   const args = [...NODE_ARGS, ...SERVER_ARGS, join(environment.dist, "functions/serve.js")];
   const first = SIZES[0]?.request ?? "";
-  const rivals: Rival[] = [];
+  const servers: ReviewServer[] = [];
+  const start = async (program: Parameters<typeof startServer>[0]): Promise<ReviewServer> => {
+    const server = await startServer(program, first);
+    servers.push(server);
+    return server;
+  };
   try {
-    rivals.push({ name: "ours", path: PATH, ...(await startServer(args, first)) });
-    rivals.push({ name: "original", path: EVICTION_PATH, ...(await startServer(original, first)) });
-    return await compare(rivals);
+    const bare = await start([...NODE_ARGS, ...SERVER_ARGS, BARE]);
+    const rivals: Rival[] = [
+      { name: "ours", path: PATH, ...(await start(args)) },
+      { name: "original", path: EVICTION_PATH, ...(await start(original)) },
+    ];
+    return await compare(rivals, bare);
   } finally {
-    await Promise.all(rivals.map(({ end }) => end()));
+    await Promise.all(servers.map(({ end }) => end()));
   }
 };
 
@@ -80,25 +91,20 @@ async function createPods(kubeconfig: string): Promise<void> {
 
 const groupOf = (name: string, state: string, pods: number): string => `${name}-${state}-${pods}`;
 
-async function compare(rivals: readonly Rival[]): Promise<Row[]> {
+async function compare(rivals: readonly Rival[], bare: ReviewServer): Promise<Row[]> {
   await sleep(SETTLE_MS);
-  const rows = [memoryRow("idle", rivals)];
+  const all = [...rivals, bare];
+  const rows = [memoryRow("idle", all)];
   for (const { kb, request } of SIZES) {
-    const play: Play = async ({ target }) =>
-      (await sendLoad(target, { requests: [request], count: REQUESTS, connections: CONNECTIONS })).perSecond;
-    rows.push(await alternate(`no-downscale, reviews of ${kb} kB`, rivals, play));
+    const play: Play = ({ target }) =>
+      sendLoad(target, { requests: [request], count: REQUESTS, connections: CONNECTIONS });
+    rows.push(await alternate(`no-downscale, reviews of ${kb} kB`, all, play));
   }
-  rows.push(memoryRow("after no-downscale", rivals));
+  rows.push(memoryRow("after no-downscale", all));
   for (const pods of PODS) {
     for (const state of ["free", "blocked"]) {
-      const play: Play = (rival) => evict(rival, { state, pods });
-      rows.push(
-        await alternate(
-          `evictions under a budget of ${pods} pods, ${state === "free" ? "allowed" : "denied"}`,
-          rivals,
-          play,
-        ),
-      );
+      const what = `evictions under a budget of ${pods} pods, ${state === "free" ? "allowed" : "denied"}`;
+      rows.push(await alternate(what, rivals, (rival) => evict(rival, { state, pods })));
     }
     rows.push(memoryRow(`after evictions at ${pods} pods`, rivals));
   }
@@ -108,39 +114,57 @@ async function compare(rivals: readonly Rival[]): Promise<Row[]> {
 async function evict(
   { name, path, target }: Rival,
   { state, pods }: { readonly state: string; readonly pods: number },
-): Promise<number> {
+): Promise<LoadFigures> {
   const [zone = ""] = zonesOf(groupOf(name, state, pods));
   const requests = Array.from({ length: pods / 3 }, (_, ordinal) => evictionRequest(path, `${zone}-${ordinal}`));
   const load = { requests, seconds: SECONDS, connections: CONNECTIONS };
-  const { perSecond, allowed, answers } = await sendLoad(target, load);
+  const figures = await sendLoad(target, load);
+  const { allowed, answers } = figures;
   if (allowed !== (state === "free" ? answers : 0))
     throw new Error(`${name} allowed ${allowed} of ${answers} evictions of ${zone}`);
-  return perSecond;
+  return figures;
 }
 
-/** A round to warm up, then rounds that each begin with the other server. */
-async function alternate(what: string, rivals: readonly Rival[], play: Play): Promise<Row> {
+/**
+ * A round to warm up, then rounds that each begin with another server. On few cores the load takes a part of them, and a
+ * server with more threads gets more of what is left: so the CPU time of an answer is measured, too.
+ */
+async function alternate<R extends ReviewServer>(
+  what: string,
+  rivals: readonly R[],
+  play: (rival: R) => Promise<LoadFigures>,
+): Promise<Row> {
   const rates = rivals.map((): number[] => []);
+  const costs = rivals.map((): number[] => []);
   for (const rival of rivals) await play(rival);
   for (let round = 0; round < ROUNDS; round++)
     for (let turn = 0; turn < rivals.length; turn++) {
       const at = (turn + round) % rivals.length;
       const rival = rivals[at];
-      if (rival) rates[at]?.push(await play(rival));
+      if (!rival) continue;
+      const before = readCpuMs(rival.pid);
+      const { perSecond, answers } = await play(rival);
+      rates[at]?.push(perSecond);
+      costs[at]?.push(((readCpuMs(rival.pid) - before) / answers) * 1000);
     }
   const [ours = [], original = []] = rates;
   const ratios = ours.map((rate, round) => rate / (original[round] ?? Number.NaN)).toSorted((a, b) => a - b);
   const range = `${ratios[0]?.toFixed(2)} to ${ratios.at(-1)?.toFixed(2)}`;
+  const figures = rates.map(
+    (own, at) => `${TITLES[at]} ${median(own).toFixed(0)}/s at ${median(costs[at] ?? []).toFixed(0)} µs of CPU each`,
+  );
   return {
     what: `compared: ${what}`,
-    figure: `ours ${median(ours).toFixed(0)}/s, original ${median(original).toFixed(0)}/s: ${median(ratios).toFixed(2)} times (${range})`,
+    figure: `${figures.join(", ")}: ${median(ratios).toFixed(2)} times the original's rate (${range})`,
   };
 }
 
-function memoryRow(when: string, rivals: readonly Rival[]): Row {
-  const [ours = Number.NaN, original = Number.NaN] = rivals.map(({ pid }) => readResidentMb(pid));
+function memoryRow(when: string, servers: readonly ReviewServer[]): Row {
+  const sizes = servers.map(({ pid }) => readResidentMb(pid));
+  const [ours = Number.NaN, original = Number.NaN] = sizes;
+  const figures = sizes.map((mb, at) => `${TITLES[at]} ${mb.toFixed(0)} MB`);
   return {
     what: `compared: memory, ${when}`,
-    figure: `ours ${ours.toFixed(0)} MB, original ${original.toFixed(0)} MB: ${(ours / original).toFixed(2)} times`,
+    figure: `${figures.join(", ")}: ${(ours / original).toFixed(2)} times the original's`,
   };
 }
