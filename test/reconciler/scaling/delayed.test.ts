@@ -158,10 +158,14 @@ describe("the lowest replicas of a shrinking zone", () => {
   const shrink = (replicas: number, ...minutesAgo: number[]): string | number => {
     const set = { replicas, ...delayed("1h") };
     const delay = delayOf(set);
-    const ages = foldAges(delay);
-    // Pods answer in any order.
-    for (const [place, minutes] of [...minutesAgo.entries()].toReversed()) ages.add(place, NOW - minutes * MINUTE, NOW);
-    const to = shrinkTo(zone(set), { count: minutesAgo.length, youngest: ages.youngest() }, { ms: delay.ms, now: NOW });
+    const shrinkInOrder = (order: readonly (readonly [place: number, minutes: number])[]) => {
+      const ages = foldAges(delay);
+      for (const [place, minutes] of order) ages.add(place, NOW - minutes * MINUTE, NOW);
+      return shrinkTo(zone(set), { count: order.length, youngest: ages.youngest() }, { ms: delay.ms, now: NOW });
+    };
+    const order = [...minutesAgo.entries()];
+    const to = shrinkInOrder(order);
+    assert.deepEqual(shrinkInOrder(order.toReversed()), to, "in whatever order the pods answer");
     return typeof to === "number" ? to : to.message;
   };
   it("all delays are over", () => assert.equal(shrink(5, 70, 70), 3));

@@ -118,7 +118,7 @@ describe("cancelling the preparation of pods that stay", () => {
 
   it("lets a round come to its end, although it lasts longer than half a minute: slow pods confirm", async () => {
     const confirmed = new Set<string>();
-    const { notifier, time } = stage(async (method, url, request) => {
+    const { notifier, sent, time } = stage(async (method, url, request) => {
       const answer = await slow(method, url, request);
       confirmed.add(url);
       return answer;
@@ -129,6 +129,7 @@ describe("cancelling the preparation of pods that stay", () => {
     }
     await notifier.idle();
     assert.equal(confirmed.size, 10);
+    assert.ok(sent.length <= 80, `one round asks each of 40 pods twice at most, not ${sent.length} times`);
   });
 
   it("calls at most 4 pods again at once that were silent, over all zones", async () => {
