@@ -2,7 +2,7 @@
  * Does a webhook ask the budgets of a namespace about evictions? Without one, a budget protects nothing. Two facts tell:
  * which webhooks are registered for evictions, and what became of a probe, an eviction that evicts nothing (§5.10).
  *
- *   nothing is registered      -> NoWebhook    every eviction is executed, and nobody is asked
+ *   nothing is registered      -> NoWebhook    every eviction happens unchecked
  *   the probe was refused      -> Guarded      by our webhook, which answers
  *   the probe was allowed      -> NoWebhook    selectors or conditions leave it out, or the webhook fails open and is down
  *   it could not be called     -> WebhookDown  it fails closed: every eviction is refused

@@ -16,7 +16,7 @@ interface Starts {
   readonly nodes: readonly UpdateNode[];
   /** Every node with an update that does not start. */
   readonly skips: readonly Skip[];
-  /** Nodes whose pods must be read before more can be said. */
+  /** Nodes whose pods must be read before more is known. */
   readonly toRead: readonly string[];
 }
 

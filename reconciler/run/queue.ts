@@ -1,7 +1,7 @@
 /**
  * The steps of groups under one Lease, one worker a key. Namespaces take turns, and the keys of each are first in,
- * first out. At most so many keys are worked on at once, and so many of one namespace: no tenant holds up the others,
- * and a slow key holds up only itself.
+ * first out. At most so many keys are worked on at once, and so many of one namespace: no tenant delays the others,
+ * and a slow key delays only itself.
  *
  *   a tick: pause --it reads the facts for all keys--> resume with a work for each
  *

@@ -36,7 +36,7 @@ export interface Keyed {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** What its reader says of them: a key that it names is not said again. */
+  /** What its reader says of them: a key that it names is not reported again. */
   readonly problems?: readonly string[];
 }
 

@@ -71,7 +71,7 @@ const whereIs = (leader: Zone | undefined): string =>
 const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
 
 /**
- * Followers without a minimum time in a group whose downscales are remembered: they wait for a time that nobody has said
+ * Followers without a minimum time in a group whose downscales are remembered: they wait for a time that nobody has set
  * (`minTimeOver` in reconciler/scaling/min-time.ts).
  */
 const findUntimed = ({ groups }: Facts) =>

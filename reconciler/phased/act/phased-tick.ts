@@ -104,7 +104,7 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
 
 type Visitor = PhasedInput & PhasedTools;
 
-/** Side by side: an endpoint that does not answer holds up its own PhasedRollouts alone. */
+/** Side by side: an endpoint that does not answer delays only its own PhasedRollouts. */
 async function visitAll(gathered: readonly GatheredRollout[], visitor: Visitor): Promise<PhasedResult> {
   const results = await Promise.all(gathered.map((one) => visitOne(one, visitor)));
   const dueAt = earliest(results.map((result) => result.dueAt));
