@@ -18,6 +18,7 @@ import {
   zones,
   zonesAt,
   type Kind,
+  ticks,
 } from "./play.ts";
 
 const ONE = { name: "one", query: { expr: "up", url: "prom" }, successWhen: "NoData", initialDelaySeconds: 0 };
@@ -37,34 +38,19 @@ histories("a gate between zones", [
   [
     "asks once a period, and lets the next zone begin after enough successes in a row, once that is recorded",
     {},
-    [
-      [0, noData],
-      [5, noData],
-      [10, noData],
-      [12, noData],
-    ],
+    ticks([0, noData], [5, noData], [10, noData], [12, noData]),
     ["errors Waiting a GateWaiting", "- Waiting a GateWaiting", "errors Passed a GateWaiting", "- Passed ab free"],
   ],
   [
     "waits for the initial delay from when the previous zone was done",
     { check: { initialDelaySeconds: 30 } },
-    [
-      [7, noData],
-      [36, noData],
-      [37, noData],
-    ],
+    ticks([7, noData], [36, noData], [37, noData]),
     ["- Waiting a GateWaiting", "- Waiting a GateWaiting", "errors Waiting a GateWaiting"],
   ],
   [
     "begins again after a failure and an error, and says that it could not ask",
     {},
-    [
-      [0, noData],
-      [10, data],
-      [20, noData],
-      [30, lost],
-      [40, noData],
-    ],
+    ticks([0, noData], [10, data], [20, noData], [30, lost], [40, noData]),
     [
       "errors Waiting a GateWaiting",
       "errors Waiting a GateWaiting",
@@ -76,51 +62,31 @@ histories("a gate between zones", [
   [
     "counts errors as successes where it is to proceed",
     { spec: { onError: "Proceed" } },
-    [
-      [0, lost],
-      [10, lost],
-    ],
+    ticks([0, lost], [10, lost]),
     ["errors Waiting a GateWaiting", "errors Passed a GateWaiting"],
   ],
   [
     "fails after enough failures in a row, and stays failed",
     { check: { failureThreshold: 2 } },
-    [
-      [0, data],
-      [10, data],
-      [20, noData],
-      [30, noData],
-    ],
+    ticks([0, data], [10, data], [20, noData], [30, noData]),
     ["errors Waiting a GateWaiting", "errors Failed a GateFailed", "- Failed a GateFailed", "- Failed a GateFailed"],
   ],
   [
     "passes only when all checks have passed at once",
     TWO_CHECKS,
-    [
-      [0, only("one")],
-      [10, only("two")],
-      [20, noData],
-    ],
+    ticks([0, only("one")], [10, only("two")], [20, noData]),
     ["one,two Waiting a GateWaiting", "one,two Waiting a GateWaiting", "one,two Passed a GateWaiting"],
   ],
   [
     "observes: the zone begins at once, and the checks go on",
     { spec: { mode: "Observe" } },
-    [
-      [0, data],
-      [10, noData, { wanted: OTHER }],
-    ],
+    ticks([0, data], [10, noData, { wanted: OTHER }]),
     ["errors Waiting ab free", "errors Waiting a free"],
   ],
   [
     "soaks: the next zone is held although the checks have passed, and not longer",
     SOAKING,
-    [
-      [0, noData],
-      [10, noData],
-      [20, noData],
-      [25, noData],
-    ],
+    ticks([0, noData], [10, noData], [20, noData], [25, noData]),
     [
       "errors Waiting a GateWaiting",
       "errors Waiting a GateWaiting",
@@ -131,23 +97,13 @@ histories("a gate between zones", [
   [
     "soaks, which is no pass: the checks must succeed at its end",
     SOAKING,
-    [
-      [20, data],
-      [30, noData],
-      [45, noData],
-    ],
+    ticks([20, data], [30, noData], [45, noData]),
     ["errors Waiting a GateWaiting", "errors Waiting a GateWaiting", "errors Passed a GateWaiting"],
   ],
   [
     "soaks, which is enough without checks",
     SOAKING_ONLY,
-    [
-      [0, noData],
-      [59, noData],
-      [60, noData],
-      [61, noData],
-      [600, noData],
-    ],
+    ticks([0, noData], [59, noData], [60, noData], [61, noData], [600, noData]),
     [
       "- Waiting a GateWaiting",
       "- Waiting a GateWaiting",

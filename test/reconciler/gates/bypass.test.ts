@@ -5,7 +5,7 @@ import { bypassesOf, judgeGates } from "../../../reconciler/gates/hold.ts";
 import { bypassesSeen, changesOf, describeOpen } from "../../../reconciler/gates/report.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 import { data, follow, gateOf, lost, noData, OTHER, SETTLED, stored, T0, viewOf } from "./builders.ts";
-import { histories, holdFor, play, reasonFor, underWay, zones, zonesAt, type History } from "./play.ts";
+import { histories, holdFor, play, reasonFor, underWay, zones, zonesAt, type History, ticks } from "./play.ts";
 
 const HOUR = 3600;
 const at = (seconds: number): string => formatTimestamp(T0 + seconds * 1000);
@@ -24,10 +24,7 @@ histories("a bypass of the gates", [
   [
     "lets its zone begin without asking, once it is stored",
     {},
-    [
-      [0, data],
-      [10, data, { zones: bypassed }],
-    ],
+    ticks([0, data], [10, data, { zones: bypassed }]),
     ["errors Waiting a GateWaiting", "- Bypassed ab free"],
   ],
   [
@@ -45,39 +42,25 @@ histories("a bypass of the gates", [
   ).map(([name, traits, answer, before]): History => [
     `passes a gate that ${name}`,
     traits,
-    [
-      [0, answer],
-      [10, answer, { zones: bypassed }],
-    ],
+    ticks([0, answer], [10, answer, { zones: bypassed }]),
     [before, "- Bypassed ab free"],
   ]),
   [
     "ends by itself: a zone that has not begun by then waits again",
     {},
-    [
-      [10, data, SHORT],
-      [59.9, data, SHORT],
-      [70, noData, SHORT],
-    ],
+    ticks([10, data, SHORT], [59.9, data, SHORT], [70, noData, SHORT]),
     ["- Bypassed ab free", "- Bypassed ab free", "errors Waiting a GateWaiting"],
   ],
   [
     "ends by itself: a zone that has begun goes on",
     {},
-    [
-      [10, data, SHORT],
-      [61, data, { zones: withBypass(underWay, 60) }],
-    ],
+    ticks([10, data, SHORT], [61, data, { zones: withBypass(underWay, 60) }]),
     ["- Bypassed ab free", "- Bypassed ab free"],
   ],
   [
     "leaves a gate failed that had failed before, if its zone has not begun",
     FAILING,
-    [
-      [0, data],
-      [10, data, SHORT],
-      [70, noData, SHORT],
-    ],
+    ticks([0, data], [10, data, SHORT], [70, noData, SHORT]),
     ["errors Failed a GateFailed", "- Bypassed ab free", "- Failed a GateFailed"],
   ],
 ]);

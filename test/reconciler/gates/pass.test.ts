@@ -3,7 +3,7 @@ import { it } from "node:test";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 import { data, lost, noData, OTHER, stored, viewOf } from "./builders.ts";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
-import { b, histories, play, reasonFor, underWay, zones, type History } from "./play.ts";
+import { b, histories, play, reasonFor, underWay, zones, type History, ticks } from "./play.ts";
 
 const DAY = 86_400;
 /** Another zone is in the way. */
@@ -33,13 +33,7 @@ histories("a pass that its zone has not used yet", [
   [
     "is not given while another zone is in the way, however long the checks succeed",
     {},
-    [
-      [0, noData],
-      [10, noData, AWAY],
-      [20, noData, AWAY],
-      [31, data],
-      [DAY, noData],
-    ],
+    ticks([0, noData], [10, noData, AWAY], [20, noData, AWAY], [31, data], [DAY, noData]),
     [
       "errors Waiting a GateWaiting",
       "errors Waiting a GateWaiting",
@@ -56,34 +50,22 @@ histories("a pass that its zone has not used yet", [
     ],
     [
       "ends when a check fails",
-      [
-        [21, data, AWAY],
-        [22, noData],
-      ],
+      ticks([21, data, AWAY], [22, noData]),
       ["errors Passed a GateWaiting", "- Waiting a GateWaiting"],
     ],
     [
       "ends when a check cannot be asked",
-      [
-        [21, lost, AWAY],
-        [22, noData],
-      ],
+      ticks([21, lost, AWAY], [22, noData]),
       ["errors Passed a GateUnreachable", "- Waiting a GateUnreachable"],
     ],
     [
       "has ended a minute after the last answer, also where the zone was let begin and could not",
-      [
-        [11, noData],
-        [71, noData],
-      ],
+      ticks([11, noData], [71, noData]),
       ["- Passed ab free", "errors Waiting a GateWaiting"],
     ],
     [
       "is kept for good once a pod of the zone was replaced, and no check is asked any more",
-      [
-        [11, noData],
-        [DAY, data, { zones: underWay }],
-      ],
+      ticks([11, noData], [DAY, data, { zones: underWay }]),
       ["- Passed ab free", "- Passed ab free"],
     ],
     [
@@ -93,42 +75,27 @@ histories("a pass that its zone has not used yet", [
     ],
     [
       "ends as the others do in a zone with a pod of an earlier rollout, while no pod is replaced",
-      [
-        [11, noData, mixed(0)],
-        [71, noData, mixed(0)],
-      ],
+      ticks([11, noData, mixed(0)], [71, noData, mixed(0)]),
       ["- Passed ab free", "errors Waiting a GateWaiting"],
     ],
     [
       "is kept there once a pod is replaced",
-      [
-        [11, noData, mixed(0)],
-        [71, noData, mixed(1)],
-      ],
+      ticks([11, noData, mixed(0)], [71, noData, mixed(1)]),
       ["- Passed ab free", "- Passed ab free"],
     ],
     [
       "is kept once all pods of the zone are updated and it is scaled to 0",
-      [
-        [11, noData],
-        [DAY, noData, resized(0, 0, 0)],
-      ],
+      ticks([11, noData], [DAY, noData, resized(0, 0, 0)]),
       ["- Passed ab free", "- Passed ab free"],
     ],
     [
       "is kept in a zone of updated pods alone",
-      [
-        [11, noData],
-        [DAY, noData, resized(1, 1, 1)],
-      ],
+      ticks([11, noData], [DAY, noData, resized(1, 1, 1)]),
       ["- Passed ab free", "- Passed ab free"],
     ],
     [
       "ends in a zone whose pods beyond its replicas are not gone yet",
-      [
-        [11, noData],
-        [DAY, noData, resized(0, 3, 0)],
-      ],
+      ticks([11, noData], [DAY, noData, resized(0, 3, 0)]),
       ["- Passed ab free", "errors Waiting a GateWaiting"],
     ],
   ]),
@@ -136,10 +103,7 @@ histories("a pass that its zone has not used yet", [
     [
       [
         "ends as failed after as many failures as the check allows",
-        [
-          [21, data, AWAY],
-          [22, noData, AWAY],
-        ],
+        ticks([21, data, AWAY], [22, noData, AWAY]),
         ["errors Passed a GateWaiting", "- Failed a GateFailed"],
       ],
     ],

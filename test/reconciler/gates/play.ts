@@ -31,6 +31,9 @@ export interface Scene {
 }
 type Tick = readonly [seconds: number, answer: Kind, scene?: Scene];
 
+/** So that a row of ticks stands on a line. */
+export const ticks = (...all: readonly Tick[]): readonly Tick[] => all;
+
 const zoneB = (all: readonly Zone[]): Zone => all.find(({ name }) => name === "zone-b") ?? assert.fail();
 
 /** A gate after zone a has begun and the rollout wants zone b: what it does at these seconds, with these answers. */
