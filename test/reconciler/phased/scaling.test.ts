@@ -111,6 +111,7 @@ table("scaled in the middle of a rollout", [
     released(0, "onn-nn", passed(3, { replicas: 5 })),
     "Rolling WaitForPodToBeUpdated@0 0/0 due in 0 s",
   ],
+  ["a lower one is not", released(0, "oonnn", passed(3, { replicas: 5 })), "held: Contain"],
   [
     "while nothing rolls any more",
     { set: { partition: 2_147_483_647, current: NEW, update: NEW }, pods: "nnn", status: rolling(3) },
