@@ -13,6 +13,7 @@ import type { Log } from "../../../infra/log.ts";
 import type { BudgetMetrics } from "../../../infra/metrics/metrics.ts";
 import { once } from "../../../infra/once.ts";
 import { visitEach } from "../../../infra/slots.ts";
+import { spreadHash } from "../../../infra/hash.ts";
 import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import { byName } from "../../model/order.ts";
 import { readPod } from "../../model/pod.ts";
@@ -42,7 +43,9 @@ interface KeeperTools extends BudgetSource {
 
 const EVERY_MS = 30_000;
 const AT_A_TIME = 4;
+/** Milliseconds: the limit of a call; after this time no further budget is begun. */
 const CALL_MS = 5000;
+const BEGIN_FOR_MS = 5000;
 
 interface Round extends KeeperTools, Pick<Context, "fence" | "stop"> {
   readonly call: Call;
@@ -66,8 +69,7 @@ export function createBudgetKeeper(tools: KeeperTools): KeepBudgets {
   return async (namespaces, groups, { fence, stop }) => {
     const startedAt = clock.monotonic();
     if (startedAt - keptAt < EVERY_MS) return;
-    // One round at a time, however long it takes.
-    keptAt = Infinity;
+    keptAt = startedAt;
     const call = { deadlineMs: CALL_MS, signal: stop };
     const registered = once(() => readHooks({ cluster, call }));
     const guardOf = once(async (namespace: string) => seeGuard(namespace, await registered(), { cluster, call }));
@@ -78,7 +80,8 @@ export function createBudgetKeeper(tools: KeeperTools): KeepBudgets {
         return [];
       });
     const lists = await Promise.all(namespaces.map(listOf));
-    await visitEach(lists.flat(), { atOnce: AT_A_TIME, signal: stop }, async (budget) => {
+    await visitEach(inTurn(lists.flat(), clock.now()), { atOnce: AT_A_TIME, signal: stop }, async (budget) => {
+      if (clock.monotonic() - startedAt >= BEGIN_FOR_MS) return;
       // Reading its pattern takes milliseconds: the event loop runs other work between two budgets.
       await setImmediate();
       const { namespace, name } = budget.ref;
@@ -91,8 +94,17 @@ export function createBudgetKeeper(tools: KeeperTools): KeepBudgets {
         }),
       );
     });
-    keptAt = startedAt;
   };
+}
+
+/**
+ * Orders the budgets anew every 30 s: if the time is too short for all, each gets its share of the rounds, whatever
+ * another namespace has. The order depends on the wall clock, as a process lives for one round or two.
+ */
+function inTurn(budgets: readonly ListedBudget[], now: number): readonly ListedBudget[] {
+  const round = Math.floor(now / EVERY_MS);
+  const placed = budgets.map((budget) => ({ budget, place: spreadHash(`${round} ${budget.ref.uid}`) }));
+  return placed.toSorted((a, b) => a.place - b.place).map(({ budget }) => budget);
 }
 
 /** `isNew`: nobody has seen its spec. */

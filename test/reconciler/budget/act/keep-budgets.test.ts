@@ -67,6 +67,8 @@ const statusOf = (stage: Stage, name = "ingester"): Status => ({
 });
 const writes = (calls: readonly string[]): number => calls.filter((call) => call.startsWith("PUT")).length;
 
+const SEVERAL = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
 describe("the status of a disruption budget", () => {
   let stage: Stage;
   before(async () => void (stage = await setBudgetStage()));
@@ -233,6 +235,20 @@ describe("the status of a disruption budget", () => {
     writeBudget(stage);
     await keeperOf(stage).tick();
     assert.deepEqual(zonesOf(), ["ingester-zone-a 3", "ingester-zone-b 3 orphaned", "ingester-zone-c 3"]);
+  });
+
+  it("has its turn where lists are slow", async () => {
+    for (const name of SEVERAL) writeBudget(stage, {}, name);
+    // Each list of pods takes longer than a round may begin further ones.
+    const { tickLater, passTime } = keeperOf(stage, async () => passTime(6000));
+    const written = new Set<string>();
+    for (let round = 0; round < 20; round++) {
+      for (const name of SEVERAL) writeBudget(stage, { maxUnavailable: round + 2 }, name);
+      await tickLater();
+      for (const name of SEVERAL) if (statusOf(stage, name).observedGeneration === round + 2) written.add(name);
+      await stage.time.advance(30_000);
+    }
+    assert.deepEqual([...written].toSorted(), SEVERAL);
   });
 
   it("does not hold up the end of the session", { timeout: 20_000 }, async () => {
