@@ -7,12 +7,13 @@
  * serving; only the counts by revision leave it out. They leave out pods of neither revision as well, so the pods of a
  * zone with such pods must be listed.
  */
+import { isDeepStrictEqual } from "node:util";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { isReady } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
-import { isIdleSurplus } from "../model/readiness.ts";
+import { isIdleSurplus, unavailable } from "../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../model/zone.ts";
-import { batchLimitOf, whyWindowClosed } from "./decide-zone.ts";
+import { batchLimitOf, countRoom, whyWindowClosed } from "./decide-zone.ts";
 
 export interface BatchView {
   readonly judged: readonly Zone[];
@@ -47,7 +48,7 @@ const zoneUnchanged: BatchRule = ({ zone, now }) => {
   const isSame = (["generation", "maxUnavailable", "accelerates"] as const).every(
     (key) => current?.[key] === zone[key],
   );
-  return isSame ? undefined : `${zone.name} was changed`;
+  return isSame && isDeepStrictEqual(current?.bypass, zone.bypass) ? undefined : `${zone.name} was changed`;
 };
 
 /** Stops at a window that has closed or was set meanwhile: an annotation does not change the generation. */
@@ -99,3 +100,15 @@ export function zonesToList({ zone, servesNothing, now }: BatchView): Zone[] {
 function staying({ status }: Zone): number {
   return status.updated + (status.currentRevision === status.updateRevision ? 0 : status.current);
 }
+
+/**
+ * The reason why a zone whose pods were listed again has less room than when the batch was decided. Its status tells
+ * neither of pods that terminate nor of a row of healthy pods that has ended (§1.13).
+ */
+export function whyLessRoom(decided: ZoneWithPods, current: ZoneWithPods): string | undefined {
+  const { count } = unavailable(current);
+  const isLess = count > unavailable(decided).count || roomOf(current) < roomOf(decided);
+  return isLess ? `${current.name} has ${count} unavailable pods now` : undefined;
+}
+
+const roomOf = (zone: ZoneWithPods): number => countRoom(zone, batchLimitOf(zone));

@@ -92,7 +92,7 @@ const TO_BE_MADE: Pick<Pod, "health"> = {
 };
 
 /** The number of pods that may go beside those that are unavailable and no longer outdated. */
-function countRoom(zone: ZoneWithPods, limit: number): number {
+export function countRoom(zone: ZoneWithPods, limit: number): number {
   return Math.max(0, limit - (unavailable(zone).count - outdated(zone).filter((pod) => !isReady(pod)).length));
 }
 

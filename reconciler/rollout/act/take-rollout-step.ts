@@ -20,7 +20,7 @@ import type { Pod } from "../../model/pod.ts";
 import { describeUnsteady, isSteady } from "../../model/readiness.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../../model/zone.ts";
 import { type HeldLease, underDownscaleLease } from "../../downscale/act/downscale-lease.ts";
-import { whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
+import { whyLessRoom, whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
 
 /**
  * Carries out the decision about the group that was judged. Throws `Conflict` if the zone or a pod has changed since,
@@ -175,7 +175,8 @@ const CONFIRMATIONS = 3;
 
 /**
  * Confirms by a write without content that the zone is as it was read last. If it is not, the batch is judged by the
- * group as it is now, and that is confirmed: while pods come and go, each of them changes the status of their zone.
+ * group and the zone's pods as they are now, and that is confirmed: while pods come and go, each of them changes the
+ * status of their zone.
  * Throws `Conflict` if the batch may not begin, or the error of the API server.
  */
 async function confirmZone(next: NextPod, actor: Actor & Pick<Context, "clock">): Promise<void> {
@@ -187,6 +188,9 @@ async function confirmZone(next: NextPod, actor: Actor & Pick<Context, "clock">)
       if (!hasCode(error, "Conflict") || attempt === CONFIRMATIONS) throw error;
     }
     zone = await confirmBatch(next, actor);
+    const [current] = await gatherZonePods([zone], actor);
+    const why = current && whyLessRoom(next.zone, current);
+    if (why) throw new RolloutError("Conflict", why);
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { whyStopBatch, zonesToList, type BatchView } from "../../../reconciler/rollout/continue-batch.ts";
-import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { whyLessRoom, whyStopBatch, zonesToList, type BatchView } from "../../../reconciler/rollout/continue-batch.ts";
+import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
 import { goneHealth } from "../../../reconciler/model/health.ts";
 
 /** Zone a loses pods while zones b and c wait; `changes` of a, b and c since. */
@@ -20,6 +20,11 @@ describe("a batch of deletions", () => {
     ["its own deletions are visible", view({ statusReady: 2 }), undefined],
     ["its zone is paused", view({ annotations: { "grafana.com/rollout-paused": "true" } }), "zone-a was paused"],
     ["its zone has another spec", view({ generation: 2 }), "zone-a was changed"],
+    [
+      "its zone's bypass of gates is taken back or set",
+      view({ annotations: { "zonewise.dev/bypass-gates-until": "2026-06-01T13:00:00Z" } }),
+      "zone-a was changed",
+    ],
     ["its zone may lose fewer pods", view({ annotations: { "rollout-max-unavailable": "1" } }), "zone-a was changed"],
     [
       "the maximum of its zone's pods is unavailable",
@@ -74,6 +79,33 @@ describe("a batch of deletions", () => {
   for (const [name, given, expected] of TABLE)
     it(`${name}: ${expected ?? "it goes on"}`, () =>
       assert.equal(whyStopBatch(given)?.replaceAll("ingester-", ""), expected));
+
+  const LESS: readonly [string, ZoneTraits["pods"], string | undefined][] = [
+    ["its pods are as before", {}, undefined],
+    ["one of its pods terminates", { 2: { terminating: true } }, "zone-a has 1 unavailable pods now"],
+    ["one of its pods is no longer ready", { 2: { ready: false } }, "zone-a has 1 unavailable pods now"],
+  ];
+  for (const [name, pods, expected] of LESS)
+    it(`${name} before the first deletion: ${expected ?? "it goes on"}`, () => {
+      const [decided, current] = [{}, pods].map((of = {}) => group({ at: PREVIOUS, pods: of }).zones[0]);
+      assert.ok(decided && current);
+      assert.equal(whyLessRoom(decided, current)?.replaceAll("ingester-", ""), expected);
+    });
+
+  it("has less room once an updated pod fails in place of an outdated one, or a row of healthy pods has ended", () => {
+    const [one, other] = [{ 0: { ready: false } }, { 0: {}, 2: { revision: LAST, ready: false } }].map(
+      (pods) => group({ at: PREVIOUS, annotations: { "rollout-max-unavailable": "2" }, pods }).zones[0],
+    );
+    assert.ok(one && other);
+    assert.match(whyLessRoom(one, other) ?? "", /1 unavailable pods now/);
+    const annotations = { "rollout-max-unavailable": "8", "zonewise.dev/rollout-accelerate": "true" };
+    const [grown, ended] = [0, 1].map((restarts) => {
+      const updated = { revision: LAST, restarts };
+      return group({ at: PREVIOUS, replicas: 9, annotations, pods: { 0: updated, 1: updated, 2: updated } }).zones[0];
+    });
+    assert.ok(grown && ended);
+    assert.deepEqual([whyLessRoom(grown, grown), typeof whyLessRoom(grown, ended)], [undefined, "string"]);
+  });
 
   it("takes a pod that is not ready although the maximum is unavailable: it is one of them", () => {
     const given = view({ statusReady: 1 });

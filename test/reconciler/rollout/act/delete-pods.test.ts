@@ -169,8 +169,8 @@ describe("a batch of deletions", () => {
     const count = (call: string): number => calls.filter((one) => one === call).length;
     assert.deepEqual(
       [count("GET apps/v1/statefulsets collection"), count("GET core/v1/pods collection")],
-      [1 + 2 + 3, 1],
-      "a list for each change, and one before each pod but the first",
+      [1 + 2 + 3, 1 + 2],
+      "two lists for each change, and one before each pod but the first",
     );
   });
 
@@ -192,6 +192,19 @@ describe("a batch of deletions", () => {
       assert.match(outcome?.state === "superseded" ? String(outcome.error) : "", why);
       assert.deepEqual([seen.deleted, released], [[], PODS]);
     });
+
+  it("does not begin if its zone loses a pod that its status still counts before the first pod", async () => {
+    const { mayDisrupt, released } = grants();
+    const { cluster } = beforeConfirmed(() => {
+      stage.emulator.store.remove("pods", "default", `${A}-3`);
+      writeStatus();
+    }, 1);
+    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt });
+    const [outcome] = outcomes;
+    const why = outcome?.state === "superseded" ? String(outcome.error) : "";
+    assert.match(why, /zone-a has 1 unavailable pods now/);
+    assert.deepEqual([seen.deleted, released], [[`${A}-3`], PODS]);
+  });
 
   it("ends once other failed pods of its zone use up the maximum unavailable", async () => {
     change(A ?? "", { annotations: { "rollout-max-unavailable": "2" } });
