@@ -29,7 +29,7 @@ interface AgentRun {
   readonly machine?: Machine;
 }
 
-/** Resolves once the host reboots or `stop` fires. Rejects with `BadConfiguration`. */
+/** Resolves once the host reboots or `stop` fires. Rejects with `BadConfiguration`, or if the Node cannot be read. */
 export async function startAgent(
   env: Readonly<Record<string, string | undefined>>,
   { hostSocket, bootId, token, ca, account, nodeApi }: AgentPlaces,
@@ -41,10 +41,13 @@ export async function startAgent(
   const connect = machine.connect ?? (async () => loadOwnAccount(env, account));
   const log = createLog({ ...logging, write, now: () => new Date(machine.now()) });
   const cluster = connectCluster(await connect({}), { timeoutMs: 10_000, clock: machine });
+  const readUid = async (): Promise<string> => (await cluster.get(nodes, { name: nodeName })).metadata?.uid ?? "";
+  // Without rights or credentials the agent ends at once: its pod shows why.
+  await readUid();
   const callApi = createNodeApi({
     url: nodeApi(configuration),
     nodeName,
-    readUid: async () => (await cluster.get(nodes, { name: nodeName })).metadata?.uid ?? "",
+    readUid,
     readToken: () => read(token),
     readCa: () => read(ca),
     open,
