@@ -14,15 +14,16 @@
 import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent, RolloutError } from "../../../infra/errors.ts";
+import { visitEach } from "../../../infra/slots.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import { type ObjectMeta, pods, statefulSets, type Lease } from "../../../infra/kubernetes/resources.ts";
 import { readPod, type Pod } from "../../model/pod.ts";
 import { selectorText } from "../../model/label-selector.ts";
-import { readZone, type ZoneWithPods } from "../../model/zone.ts";
+import { readZone, withPods, type ZoneWithPods } from "../../model/zone.ts";
 import { type StoredBudget, BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
 import { countMissing } from "../../model/readiness.ts";
 import { findOrphans, readAll } from "../../snapshot/gather.ts";
-import { byName, byOrdinal } from "../../model/order.ts";
+import { byName } from "../../model/order.ts";
 import { changeLease, getLease, type LeaseRef, writeLease } from "../../../infra/kubernetes/lease-object.ts";
 import { isSame, readReservations, type ReservationHandle, type Reservations } from "../reservation.ts";
 
@@ -75,10 +76,13 @@ export interface UnderBudget {
   readonly pods: ReadonlyMap<string, Pod>;
 }
 
+/** Lists of pods in flight for one budget. */
+const LISTS_AT_ONCE = 8;
+
 /**
  * The StatefulSets and pods under a budget, with two concurrent lists. Where pods of a StatefulSet seem to be missing,
- * all that it selects are listed: they may lack the budget's labels. Pods whose StatefulSet is gone, or not under the
- * budget, count as a zone, too (orphans.ts).
+ * all that it selects are listed: they may lack the budget's labels. These lists run at once, because a verdict waits
+ * for all of them. Pods whose StatefulSet is gone, or not under the budget, count as a zone, too (orphans.ts).
  */
 export async function gatherUnderBudget(
   { namespace, matchLabels }: Pick<Budget, "namespace" | "matchLabels">,
@@ -95,13 +99,11 @@ export async function gatherUnderBudget(
   const orphans = await findOrphans(selected, sets.items, { ...source, call });
   const left = orphans.filter(({ orphaned }) => orphaned !== "outside");
   const outside = orphans.filter(({ orphaned }) => orphaned === "outside");
-  const zones: ZoneWithPods[] = [];
-  for (const zone of [...sets.items, ...outside]) {
-    const ownOf = (some: readonly Pod[]): readonly Pod[] => some.filter(({ owner }) => owner === zone.uid);
-    const own = ownOf(selected);
-    const complete = countMissing(zone, own) === 0 ? own : ownOf(await listPods(selectorText(zone.selector)));
-    zones.push({ ...zone, pods: complete.toSorted(byOrdinal) });
-  }
+  const zones = [...sets.items, ...outside].map((zone) => withPods(zone, selected));
+  const lacking = [...zones.entries()].filter(([, zone]) => countMissing(zone, zone.pods) > 0);
+  await visitEach(lacking, { atOnce: LISTS_AT_ONCE }, async ([i, zone]) => {
+    zones[i] = withPods(zone, await listPods(selectorText(zone.selector)));
+  });
   // Of two zones of one name, the StatefulSet comes first.
   return { zones: [...zones, ...left].toSorted(byName), pods: new Map(selected.map((pod) => [pod.name, pod])) };
 }
