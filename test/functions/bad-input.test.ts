@@ -1,8 +1,6 @@
 /** Any input gets an answer below 500, causes no crash, and leaves no memory in use. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
@@ -23,6 +21,7 @@ import { reviewText, serve } from "./http.ts";
 import { startPrepareDownscale } from "./stage.ts";
 import { either, runs, some } from "../runs.ts";
 import { make } from "../builders.ts";
+import { usedBytes } from "../used-bytes.ts";
 
 /** A cluster without objects that refuses all writes. */
 const cluster = new Proxy({} as Cluster, {
@@ -266,12 +265,6 @@ function many(count: number): Record<string, string> {
 
 /** Of a whole run: few reviews show nothing, and a full collection takes long. */
 const memory = either(usedBytes, () => 0);
-
-function usedBytes(): number {
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
-  return process.memoryUsage().heapUsed;
-}
 
 for (const webhook of WEBHOOKS)
   describe(`${webhook.name} and bad input`, () => {

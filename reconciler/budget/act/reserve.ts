@@ -105,25 +105,26 @@ export function createReserver(tools: ReserverOptions): Reserver {
     clock,
   );
   /**
-   * By StatefulSet, the budget that its pods were last under, or that is being looked for: it saves the reads that find
-   * the budget. A wrong hint costs calls and no more, as the budget's own list has to have the pod.
+   * By StatefulSet, the UID of the budget that its pods were last under, or that is being looked for: it saves the reads
+   * that find the budget. A wrong hint costs calls and no more, as the budget's own list has to have the pod. Nothing
+   * else of a budget is kept, which may be large.
    */
-  const hints = new Map<string, Promise<ObjectRef | undefined>>();
+  const hints = new Map<string, Promise<string | undefined>>();
 
   const callUntil = (time: TimeLimit): Call => ({
     deadlineMs: Math.min(remaining(time, clock), MAX_READ_MS),
     ...(time.signal && { signal: time.signal }),
   });
 
-  /** The valid budget that selects the pod, or the result without one. Rejects with the error of the API server. */
-  async function search(request: DisruptionRequest): Promise<ObjectRef | DisruptionResult> {
+  /** The UID of the valid budget that selects the pod, or the result without one. Rejects with the error of the API server. */
+  async function search(request: DisruptionRequest): Promise<string | DisruptionResult> {
     const budgets = await listBudgets(request.namespace, tools, callUntil(request));
     if (request.rollout && budgets.length === 0)
       return judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
     const object = await cluster.get(pods, request, callUntil(request)).catch(absent);
     if (!object) return judged(verdict("PodNotFound", `pods "${request.name}" not found`));
     const found = findBudget(readPod(object), budgets, request);
-    return "reason" in found ? judged(found) : found;
+    return "reason" in found ? judged(found) : found.uid;
   }
 
   async function ask(request: DisruptionRequest): Promise<DisruptionResult> {
@@ -131,17 +132,17 @@ export function createReserver(tools: ReserverOptions): Reserver {
     const set = statefulSetOf(request);
     // Without a pause where there is none: of requests of the same moment, the first looks for all.
     const hint = hints.has(set) ? await hints.get(set) : undefined;
-    const hinted = hint ? await decideTogether(hint.uid, request) : "elsewhere";
+    const hinted = hint === undefined ? "elsewhere" : await decideTogether(hint, request);
     if (hinted !== "elsewhere") return hinted;
     const searching = search(request).catch(undecided);
     if (hints.size >= MAX_HINTS) hints.clear();
     hints.set(
       set,
-      searching.then((found) => ("outcome" in found ? undefined : found)),
+      searching.then((found) => (typeof found === "string" ? found : undefined)),
     );
     const found = await searching;
-    if ("outcome" in found) return found;
-    const result = await decideTogether(found.uid, request);
+    if (typeof found !== "string") return found;
+    const result = await decideTogether(found, request);
     // The pod was made, or came under another budget, a moment ago.
     return result === "elsewhere" ? undecided() : result;
   }

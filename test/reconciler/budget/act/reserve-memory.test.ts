@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { usedBytes } from "../../../used-bytes.ts";
+import { podObject } from "../../builders.ts";
+import { startProcess } from "../adapter.ts";
+import { factsOf, storedBudget } from "../builders.ts";
+
+const STATEFUL_SETS = 300;
+
+it("of the budget that a StatefulSet's pods were under, a process keeps its name alone", async () => {
+  // As long as the labels of a pod may be, which the budget selects by.
+  const matchLabels = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, "v".repeat(63)]));
+  const facts = { ...factsOf({}), budgets: [storedBudget({ selector: { matchLabels } })] };
+  const one = startProcess(facts);
+  const askAll = async (group: string): Promise<void> => {
+    for (let i = 0; i < STATEFUL_SETS; i++) {
+      const pod = podObject(`${group}-${i}`, 0);
+      const labels = { ...pod.metadata?.labels, ...matchLabels };
+      one.change({ ...facts, pods: [{ ...pod, metadata: { ...pod.metadata, labels } }] });
+      // What the budget says: its pod is the only one.
+      assert.equal((await one.evict({ pod: `${group}-${i}-0` })).reason, "TooFewZones");
+    }
+  };
+  await askAll("warm-up");
+  const before = usedBytes();
+  await askAll("store");
+  const growth = usedBytes() - before;
+  assert.ok(growth < 1_000_000, `${growth} bytes more`);
+});
