@@ -1,5 +1,6 @@
 /** Reads scalable objects from an admission review (§3.1-§3.5). */
 import * as z from "zod";
+import { LABELS } from "../model/annotations.ts";
 
 export interface Scalable {
   readonly kind: "StatefulSet" | "Deployment" | "ReplicaSet" | "Scale";
@@ -7,6 +8,7 @@ export interface Scalable {
   readonly replicas: number | null;
   /** `spec.ordinals.start`; 0 unless set. */
   readonly firstOrdinal: number;
+  /** Those that the webhooks read. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -25,8 +27,11 @@ const KINDS: Readonly<Record<string, Scalable["kind"]>> = {
 const VERSIONS: ReadonlySet<string> = new Set(["apps/v1", "autoscaling/v1"]);
 
 const TYPE = z.object({ apiVersion: z.string(), kind: z.string() });
+const LABEL = z.string().exactOptional();
+/** Only the labels that the webhooks read: an object may have more than a megabyte of others. */
+const READ_LABELS = z.object({ [LABELS.noDownscale]: LABEL, [LABELS.prepareDownscale]: LABEL });
 const OBJECT = z.object({
-  metadata: z.object({ labels: z.record(z.string(), z.string()).nullish() }).nullish(),
+  metadata: z.object({ labels: READ_LABELS.nullish() }).nullish(),
   spec: z
     .object({ replicas: z.int32().nullish(), ordinals: z.object({ start: z.int32().nullish() }).nullish() })
     .nullish(),

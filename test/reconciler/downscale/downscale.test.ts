@@ -27,6 +27,16 @@ describe("reading a scalable object", () => {
   ];
   for (const [object, expected] of CASES)
     it(`of ${JSON.stringify(object)}`, () => assert.partialDeepStrictEqual(readScalable(object), expected));
+
+  it("reads the labels of the webhooks alone, of however many", () => {
+    const known = { "grafana.com/no-downscale": "true", "grafana.com/prepare-downscale": "false" };
+    const labels = Object.defineProperty({ ...known }, "other", {
+      enumerable: true,
+      get: () => assert.fail("it was read"),
+    });
+    const found = readScalable({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { labels }, spec: {} });
+    assert.deepEqual("labels" in found && found.labels, known);
+  });
 });
 
 describe("the pods to remove", () => {
