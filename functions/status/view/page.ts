@@ -16,7 +16,7 @@ import {
 } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { showGroup } from "./show-group.ts";
-import { isStopped, showBudgets, showDecisions, showNoTick, showQuietGroups, showReconciler } from "./show-tables.ts";
+import { sayDoubt, showBudgets, showDecisions, showNoTick, showQuietGroups, showReconciler } from "./show-tables.ts";
 import { STYLE } from "./style.ts";
 
 interface PageView {
@@ -75,8 +75,10 @@ const groupsOf = ({ records, focus }: PageView): readonly PageGroup[] =>
  */
 function sayHeadline(view: PageView): string {
   const { records, focus } = view;
-  const phases = isUnread(records, focus) ? "Rollout groups could not be read" : countPhases(groupsOf(view));
-  return isStopped(records.reconciler) ? `The reconciler does not run. As recorded: ${phases}` : phases;
+  const doubt = sayDoubt(records.reconciler);
+  if (isUnread(records, focus)) return [doubt, "Rollout groups could not be read"].filter(Boolean).join(" ");
+  const phases = countPhases(groupsOf(view));
+  return doubt === undefined ? phases : `${doubt} As recorded: ${phases}`;
 }
 
 function countPhases(groups: readonly PageGroup[]): string {
@@ -106,7 +108,7 @@ function showSections(view: PageView): ComponentChild[] {
     h("h2", {}, "Groups"),
     groups.length === 0 && h("p", { id: "none" }, whyNone(records, focus)),
     ...busy.map((group) =>
-      showGroup({ group, live: zones.get(keyOf(group)), now, isStopped: isStopped(records.reconciler) }),
+      showGroup({ group, live: zones.get(keyOf(group)), now, isOld: sayDoubt(records.reconciler) !== undefined }),
     ),
     quiet.length > 0 && h("div", { id: "quiet" }, showQuietGroups(quiet, now)),
     h("h2", {}, "Disruption budgets"),

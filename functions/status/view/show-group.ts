@@ -19,14 +19,14 @@ interface GroupSection {
   /** Its zones and their pods; undefined if they were not read. */
   readonly live: readonly LiveZone[] | undefined;
   readonly now: number;
-  /** The reconciler does not tick. */
-  readonly isStopped: boolean;
+  /** The reconciler does not tick, or nobody knows: its estimates would look current. */
+  readonly isOld: boolean;
 }
 
 export const addressOf = ({ namespace, name }: PageGroup): string =>
   `?namespace=${encodeURIComponent(namespace)}&group=${encodeURIComponent(name)}`;
 
-export function showGroup({ group, live, now, isStopped }: GroupSection): ComponentChild {
+export function showGroup({ group, live, now, isOld }: GroupSection): ComponentChild {
   const { besideHolds: sentence, holds, zones, plan } = viewOf(group);
   const { progress } = group.status;
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
@@ -34,7 +34,7 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
     "section",
     { id, class: "group", "aria-labelledby": `${id}-name` },
     showTitle(group, `${id}-name`),
-    showDone(group, { now, isStopped }),
+    showDone(group, { now, isOld }),
     sentence !== "" && h("p", {}, nameImages(sentence, live ?? [])),
     holds.length > 0 && h("ul", { class: "holds" }, ...holds.map((hold) => showHold(hold, { group, live, now }))),
     showZones(group, { zones, live, now }),
@@ -46,11 +46,11 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
   );
 }
 
-function showDone(group: PageGroup, { now, isStopped }: Pick<GroupSection, "now" | "isStopped">): ComponentChild {
+function showDone(group: PageGroup, { now, isOld }: Pick<GroupSection, "now" | "isOld">): ComponentChild {
   const {
     pods: { all, updated: done },
     endsAt: end,
-  } = viewOf(group, isStopped);
+  } = viewOf(group, isOld);
   if (all === 0 || done >= all) return undefined;
   return h(
     "p",

@@ -112,9 +112,16 @@ function fold(decisions: readonly DecisionRecord[]): readonly DecisionRecord[] {
   return folded;
 }
 
-/** The warning that no tick comes: without ticks, groups are shown as they were last recorded. */
+/** The read error, which may call for anything, is shown below it. */
+const LEASE_UNREAD = {
+  state: "unknown",
+  message: "it is unknown whether the reconciler runs",
+  remedy: undefined,
+} as const;
+
+/** The warning that no tick comes, or that this is unknown: without ticks, groups are shown as they were last recorded. */
 export function showNoTick(reconciler: PageRecords["reconciler"]): ComponentChild {
-  const noTick = reconciler === UNREAD ? undefined : reconciler.noTick;
+  const noTick = reconciler === UNREAD ? LEASE_UNREAD : reconciler.noTick;
   if (!noTick) return undefined;
   const { state, message, remedy } = noTick;
   const consequence =
@@ -125,12 +132,15 @@ export function showNoTick(reconciler: PageRecords["reconciler"]): ComponentChil
     "div",
     { id: "no-tick", class: `problem ${state}` },
     h("p", {}, h("strong", {}, "Warning: "), `${message}. ${consequence}`),
-    showRemedy(remedy),
+    remedy !== undefined && showRemedy(remedy),
   );
 }
 
-export const isStopped = (reconciler: PageRecords["reconciler"]): boolean =>
-  reconciler !== UNREAD && reconciler.noTick?.state === "stopped";
+/** The doubt about all that is recorded, for the headline. */
+export function sayDoubt(reconciler: PageRecords["reconciler"]): string | undefined {
+  if (reconciler === UNREAD) return "It is unknown whether the reconciler runs.";
+  return reconciler.noTick?.state === "stopped" ? "The reconciler does not run." : undefined;
+}
 
 /** Age of the last tick, holder of the Lease, certificate. */
 export function showReconciler(reconciler: PageRecords["reconciler"], now: number): ComponentChild {

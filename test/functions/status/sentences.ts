@@ -201,7 +201,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     {},
     "Last tick not recorded Reconciler not running now Certificate expires not recorded",
   ],
-  ["that the reconciler's Lease could not be read", { reconciler: UNREAD }, "Reconciler could not be read Groups"],
+  ["that the reconciler's Lease could not be read", { reconciler: UNREAD }, "Reconciler could not be read Warning:"],
   ["that groups could not be read", { groups: UNREAD }, "Groups Could not be read. Disruption budgets"],
   [
     "that budgets and decisions could not be read",

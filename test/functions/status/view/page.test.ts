@@ -58,9 +58,22 @@ describe("the status page shows", () => {
     assert.match(text, /OtherZoneNotReady since 02:55/);
     assert.doesNotMatch(text, /until|done about/);
   });
-  it("no estimated end while the reconciler does not tick", () => {
+  it("that it is unknown whether the reconciler runs, in its title too, if the Lease could not be read", () => {
+    const page = renderPage({ records: records({ groups: [store], reconciler: UNREAD }), focus: undefined });
+    assert.match(page, /<title>It is unknown whether the reconciler runs\. As recorded: 1 Waiting – Zonewise<\/title>/);
+    assert.match(
+      textOf({ groups: [store], reconciler: UNREAD }),
+      / Warning: it is unknown whether the reconciler runs\. The records may be old\. /,
+    );
+    assert.match(
+      textOf({ groups: UNREAD, reconciler: UNREAD }),
+      /^ Zonewise It is unknown whether the reconciler runs\. Rollout groups could not be read /,
+    );
+  });
+  it("no estimated end while the reconciler does not tick, or nobody knows", () => {
     assert.match(textOf({ groups: [store] }), /pods updated done about /);
-    assert.doesNotMatch(textOf({ groups: [store], reconciler: NO_TICK }), /done about/);
+    for (const reconciler of [NO_TICK, UNREAD] as const)
+      assert.doesNotMatch(textOf({ groups: [store], reconciler }), /done about/);
   });
   for (const [what, holds, colour] of [
     ["green if nothing blocks it", [], "ready"],
