@@ -31,7 +31,8 @@ export interface ShownOnce {
   readonly identity: string;
   /** The name of the series, for the log. */
   readonly what: string;
-  readonly gather: (call: Call) => Promise<Samples>;
+  /** It may `omit` some of the series, and says by which error. */
+  readonly gather: (call: Call, omit: (error: unknown) => void) => Promise<Samples>;
 }
 
 /**
@@ -53,18 +54,24 @@ export function showOnce(options: ShownOnce): Pick<Metrics, "render"> {
   let reading: Promise<void> | undefined;
   let logged = "";
 
+  /** Once, until the error is another one. */
+  function report(text: string, error: unknown): void {
+    const code = hasCode(error, "NotFound", "Forbidden") ? error.code : "other";
+    if (`${text} ${code}` !== logged) log.info(text, { error });
+    logged = `${text} ${code}`;
+  }
+
   async function read(): Promise<void> {
     const call = { deadlineMs: READ_MS };
     const at = clock.monotonic();
     try {
       const isOurs = await takeTurn(options, call);
       if (isOurs) turnAt = at;
-      metrics.show(isOurs ? await options.gather(call) : new Map());
+      const omit = (error: unknown): void => report(`some of ${options.what} are not in the metrics`, error);
+      metrics.show(isOurs ? await options.gather(call, omit) : new Map());
     } catch (error) {
       metrics.show(new Map());
-      const code = hasCode(error, "NotFound", "Forbidden") ? error.code : "other";
-      if (code !== logged) log.info(`${options.what} are not in the metrics`, { error });
-      logged = code;
+      report(`${options.what} are not in the metrics`, error);
     }
   }
 

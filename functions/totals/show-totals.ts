@@ -29,19 +29,32 @@ interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "m
 export function showTotals(options: TotalsOptions): Pick<Metrics, "render"> {
   const { namespace, name } = options.reconciler;
   const lease = { namespace, name: `${name}-metrics` };
-  return showOnce({ ...options, lease, what: "the reconciler's totals", gather: (call) => gather(options, call) });
+  const what = "the reconciler's totals";
+  return showOnce({ ...options, lease, what, gather: (call, omit) => gather(options, call, omit) });
 }
 
-async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions, call: Call) {
+async function gather(
+  { cluster, clock, namespaces, reconciler }: TotalsOptions,
+  call: Call,
+  omit: (error: unknown) => void,
+) {
   const lease = await getLease(cluster, reconciler, call);
-  const read = async (scope: string) => ({
-    groups: await listGroups(cluster, scope, call),
-    protections: await listProtections(cluster, scope, call),
-  });
-  // A namespace that we may not read, for example because it is gone, does not hide the others.
-  const { results } = await readEach(namespaces, read, (error) => !hasCode(error, "Forbidden"));
-  const groups = results.flatMap((one) => one.groups);
-  const protections = results.flatMap((one) => one.protections);
+  const forbidden: unknown[] = [];
+  // A namespace that we may not read, for example because it is gone, does not hide the others; nor does a kind.
+  async function readKind<T>(read: (scope: string) => Promise<T[]>): Promise<readonly T[]> {
+    try {
+      const { results } = await readEach(namespaces, read, (error) => !hasCode(error, "Forbidden"));
+      return results.flat();
+    } catch (error) {
+      if (!hasCode(error, "Forbidden")) throw error;
+      forbidden.push(error);
+      return [];
+    }
+  }
+  const groups = await readKind((scope) => listGroups(cluster, scope, call));
+  const protections = await readKind((scope) => listProtections(cluster, scope, call));
+  if (forbidden.length === 2) throw forbidden[0];
+  for (const error of forbidden) omit(error);
   const totals = parseTotals(lease?.metadata?.annotations?.[TOTALS]);
   const now = clock.now();
   return new Map([...sampleGroups(groups, totals, { most: MAX_GROUPS, now }), sampleProtections(protections)]);

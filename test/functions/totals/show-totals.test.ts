@@ -6,7 +6,8 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import { budgetDefinition, BUDGETS, writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, runInputOf, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
+import { amend } from "../../builders.ts";
+import { GROUPS, setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
 
 const GROUP = '{namespace="default",rollout_group="ingester"}';
 
@@ -14,10 +15,13 @@ const GROUP = '{namespace="default",rollout_group="ingester"}';
 function startReplica(
   stage: Stage,
   identity: string,
-  namespaces: readonly string[] = ["default"],
+  {
+    namespaces = ["default"],
+    logged = [],
+  }: { readonly namespaces?: readonly string[]; readonly logged?: string[] } = {},
 ): () => Promise<ReadonlyMap<string, number>> {
   const { cluster } = stage.connect();
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const log = { debug: () => {}, info: (text: string) => void logged.push(text), warn: () => {}, error: () => {} };
   const reconciler = { namespace: "default", name: "zonewise-reconciler" };
   const shown = showTotals({
     cluster,
@@ -195,10 +199,45 @@ describe("without totals", () => {
     await stage.time.advance(2000);
     await reconcile(stage, 12, "run-1");
     const allow = stage.emulator.faults.inject({ verb: "list", namespace: "gone", effect: { kind: "forbidden" } });
-    const shown = await startReplica(stage, "one", ["gone", "default"])();
+    const shown = await startReplica(stage, "one", { namespaces: ["gone", "default"] })();
     allow();
     assert.equal(shown.get(`zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`), 1);
   });
+
+  const READY = `zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`;
+  const PROTECTING = 'zonewise_disruption_budget_protecting{namespace="default",budget="a",reason="Protecting"}';
+  for (const [what, resource, expected, text] of [
+    ["budgets may not be listed, the groups are shown", BUDGETS, [1, undefined], "some of the reconciler's totals"],
+    ["groups may not be listed, the budgets are shown", GROUPS, [undefined, 1], "some of the reconciler's totals"],
+    ["neither may be listed, none is shown", undefined, [undefined, undefined], "the reconciler's totals"],
+  ] as const)
+    it(`where ${what}, which is logged once`, async (t) => {
+      const stage = await setStatusStage();
+      t.after(() => stage.close());
+      deploy(stage, "x:1");
+      const { store, faults } = stage.emulator;
+      store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition());
+      await stage.time.advance(5000);
+      writeBudget(stage, {}, "a");
+      const condition = {
+        type: "Protecting",
+        status: "True",
+        reason: "Protecting",
+        message: "",
+        lastTransitionTime: "",
+      };
+      amend(store, "ZoneAwarePodDisruptionBudget", "a", { status: { conditions: [condition] } });
+      await reconcile(stage, 12, "run-1");
+      faults.inject({ verb: "list", ...(resource !== undefined && { resource }), effect: { kind: "forbidden" } });
+      const logged: string[] = [];
+      const scrape = startReplica(stage, "one", { logged });
+      for (let scrapes = 0; scrapes < 2; scrapes++) {
+        const shown = await scrape();
+        assert.deepEqual([shown.get(READY), shown.get(PROTECTING)], expected);
+        await stage.time.advance(5000);
+      }
+      assert.deepEqual(logged, [`${text} are not in the metrics`]);
+    });
 
   it("on a cluster that knows no RolloutGroup, the ticks are shown and the scrape works", async () => {
     const stage = await setStatusStage({ withDefinition: false });
