@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { pods } from "../../../infra/kubernetes/resources.ts";
 import { least, runs } from "../../runs.ts";
 import { downscaler, evictor, reconciler } from "./actors.ts";
 import { seededRandom, type Random } from "./random.ts";
@@ -103,6 +104,24 @@ describe("two evictions in every order of their API calls", () => {
     assert.ok(wrong > 20, String(wrong));
   });
 });
+
+for (const [by, violations] of [
+  ["eviction", ["ingester-zone-a-0 deleted while ingester-zone-b-0 of another zone is down"]],
+  ["rollout", []],
+] as const)
+  it(`the ${by} of a pod that failed long ago while another zone is down is ${violations.length > 0 ? "a" : "no"} violation`, async () => {
+    const stepper = createStepper();
+    const world = createWorld({ stepper, zones: 2, replicas: 1, spec: {}, revives: false });
+    const [failed, other] = ["ingester-zone-a-0", "ingester-zone-b-0"] as const;
+    const uid = world.uidOf(failed) ?? assert.fail();
+    world.stumble(failed);
+    for (let i = 0; i < 4; i++) world.elapse();
+    world.evict(other, world.uidOf(other) ?? assert.fail());
+    if (by === "eviction") world.evict(failed, uid);
+    else void world.connect("reconciler").remove(pods, { namespace: "test", name: failed, preconditions: { uid } });
+    await stepper.run(() => 0);
+    assert.deepEqual([world.deleted, world.violations], [[other, failed], violations]);
+  });
 
 const MAX_TROUBLE = 6;
 

@@ -101,14 +101,18 @@ export function createWorld(options: WorldOptions): World {
   const violations: string[] = [];
   const deleted: string[] = [];
 
-  /** Judges the removal of a pod; `isSurplus` for one beyond the replicas, which its own zone's limit does not count. */
-  function lose(pod: Pod, isSurplus = false): void {
+  /**
+   * Judges the removal of a pod: by the rollout, by an eviction, or as a surplus one beyond the replicas, which its own
+   * zone's limit does not count.
+   */
+  function lose(pod: Pod, by: "rollout" | "eviction" | "surplus"): void {
+    const isSurplus = by === "surplus";
     const { name } = pod.metadata;
     const life = cluster.lifeOf(pod);
     if (life === "terminating") return;
-    // No container of it has worked for so long that replacing it makes nothing unavailable.
+    // No container of it has worked for so long that the rollout makes nothing unavailable by replacing it (§1.5.6).
     const turnedAt = pod.status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "";
-    const isIdle = life === "failed" && START + now - Date.parse(turnedAt) >= RECOVERY_MS;
+    const isIdle = by === "rollout" && life === "failed" && START + now - Date.parse(turnedAt) >= RECOVERY_MS;
     const zone = ownerOf(name);
     const others = [...disrupted].filter((other) => other !== name);
     const isPeer = (other: string): boolean =>
@@ -149,7 +153,7 @@ export function createWorld(options: WorldOptions): World {
   function sync(zone: string): void {
     const before = cluster.podsOf(zone);
     cluster.sync(zone);
-    for (const pod of before) if (ordinalOf(pod) >= (cluster.set(zone).spec.replicas ?? 0)) lose(pod, true);
+    for (const pod of before) if (ordinalOf(pod) >= (cluster.set(zone).spec.replicas ?? 0)) lose(pod, "surplus");
   }
 
   /** Stores the replicas; the controller deletes the pods beyond them at a step of its own. */
@@ -162,7 +166,8 @@ export function createWorld(options: WorldOptions): World {
   function judge<T>({ verb, plural, name }: Deed, effect: () => T): T {
     const pod = verb === "remove" && plural === "pods" ? cluster.pod(name) : undefined;
     const result = effect();
-    if (pod) lose(pod);
+    // Evictions are those of the API server alone: a process that removes a pod is a reconciler.
+    if (pod) lose(pod, "rollout");
     return result;
   }
 
@@ -189,7 +194,7 @@ export function createWorld(options: WorldOptions): World {
       const pod = cluster.pod(name);
       if (pod?.metadata.uid !== uid) return;
       cluster.remove(name);
-      lose(pod);
+      lose(pod, "eviction");
     },
     stumble: (name) => {
       const next = disrupted.has(name) ? undefined : STUMBLES[cluster.lifeOf(cluster.pod(name))];
