@@ -30,6 +30,8 @@ export interface CheckSafety {
 }
 
 const BYPASS = "zonewise.dev/bypass-gates-until";
+/** So far ahead at most a bypass may end as it is written; one that ends later never counts. */
+const MAX_BYPASS_MS = 24 * 3_600_000;
 /** So long ago at most was decided what takes effect now: a process stands still, and a call is on its way. */
 const DECIDED_MS = 150_000;
 /** Gates are read so long before the zones at most: a step that takes longer reads them again. */
@@ -38,8 +40,8 @@ const GATES_MS = 15_000;
 const KEPT_MS = 60_000;
 
 export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
-  /** When each zone last had a bypass of its gates, whatever it says; Infinity while it has one. */
-  const bypassedTo = new Map<string, number>();
+  /** The bypass of each zone's gates as it is written, and until when this or an earlier one may have counted. */
+  const bypasses = new Map<string, { readonly written: string | undefined; readonly to: number }>();
   /** The gate and the PhasedRollout as they are, and since when their spec is what it is. */
   const specs = new Map<string, { readonly object: KubeObject; readonly since: number }>();
   /** Revisions that all pods of a zone have had: a way back is not gated. */
@@ -105,7 +107,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     // The first zone of a corrected template is not held, if a rollout that was not finished had begun it.
     if (settled.get(zone) !== revision || isUnrecorded(gate.object, zone, revision)) return;
     if (pods.length + 1 < shape.replicas || pods.some((pod) => !isReady(pod))) return;
-    if ((bypassedTo.get(zone) ?? 0) > now() - decidedMs(actor) - misjudgedMs(shape)) return;
+    if ((bypasses.get(zone)?.to ?? 0) > now() - decidedMs(actor) - misjudgedMs(shape)) return;
     const exprs = [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => textOf(one) ?? []);
     const errors = spec["onError"] === "Proceed" ? "Success" : "Error";
     const templated = templatesSince();
@@ -128,8 +130,17 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     if (templates.at(-1)?.id !== id) templates.push({ id, at: now() });
     noteRan(zone);
     noteSettled();
-    const isBypassed = object.metadata.annotations?.[BYPASS] !== undefined;
-    if (isBypassed || bypassedTo.get(zone) === Infinity) bypassedTo.set(zone, isBypassed ? Infinity : now());
+    noteBypass(zone, object.metadata.annotations?.[BYPASS]);
+  }
+
+  /** It counts until the time that it names, if that is near enough, and until it is taken back at most. */
+  function noteBypass(zone: string, written: string | undefined): void {
+    const before = bypasses.get(zone);
+    if (before?.written === written) return;
+    const earlier = Math.min(before?.to ?? 0, now());
+    const until = Date.parse(written ?? "");
+    const isNear = until - now() <= MAX_BYPASS_MS;
+    bypasses.set(zone, { written, to: isNear ? Math.max(until + GATES_MS, earlier) : earlier });
   }
 
   /** Long enough for a reconciler to have seen it; the world begins settled. */
