@@ -7,7 +7,7 @@ import { disruptionBudgets, rolloutGates } from "../../infra/kubernetes/custom-r
 import { nodes, pods, type Resource, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
 import { isReadable, readGate } from "../../reconciler/gates/gate.ts";
-import { readPod } from "../../reconciler/model/pod.ts";
+import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/status.ts";
@@ -142,19 +142,16 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const { items } = await readAll({ resource: pods, query, read: readPod }, session);
     const owned = items.filter(({ controller, madeBy }) => controller?.kind === "StatefulSet" || madeBy !== undefined);
     const viewOf = createPodViews(session);
-    const evictions = owned.map(async (pod) => {
+    const explainEviction = async (pod: Pod) => {
       const [eviction] = await explainView(session, await viewOf(pod));
       return eviction ? [[pod.name, eviction] as const] : [];
-    });
-    const facts = await gatherNodeUpdate(session, node);
+    };
+    const [facts, evictions] = await Promise.all([
+      gatherNodeUpdate(session, node),
+      Promise.all(owned.map(explainEviction)),
+    ]);
     const update = facts && explainNode(facts);
-    return [
-      {
-        kind: "node",
-        name,
-        answers: [...(update ? [update] : []), ...explainDrain((await Promise.all(evictions)).flat())],
-      },
-    ];
+    return [{ kind: "node", name, answers: [...(update ? [update] : []), ...explainDrain(evictions.flat())] }];
   },
   phasedrollout: async (session, name) => {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);

@@ -67,6 +67,16 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
     assert.deepEqual([code, out.split(/-zone-. ?/)[0]], [0, "node/node-1\n  Can be drained:  ingester"]);
   });
 
+  it("reports that a node's pods cannot be judged, also while it reads the node's update", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    t.after(
+      stage.emulator.faults.inject({ verb: "get", resource: "statefulsets.apps", effect: { kind: "forbidden" } }),
+    );
+    const { code, err } = await run("explain node/node-1");
+    assert.equal(code, 4);
+    assert.match(err, /^error: get statefulsets .*: it is forbidden/);
+  });
+
   it("says of a node without such pods that there are none", async (t) => {
     add(stage.emulator.store, "Node", "empty");
     const { code, out } = await (await openTerminal(t, stage)).run("explain node/empty");
