@@ -86,11 +86,13 @@ async function gather(session: Session, input: Input, guards: Guards): Promise<O
 /** The reconciler lists no pods of a settled group. A wait looks for its orphans once all is done by its record. */
 async function lookForOrphans(session: Session, input: Input, recorded: Overview): Promise<Overview["groups"]> {
   const { groups } = recorded;
-  const { args } = input;
+  const [group] = input.args;
   const isGoing = (isAskedToWait(input) ?? session.io.isTty) && judgeAll(recorded) !== "done";
-  if (isGoing && args.length > 0) return groups;
-  const selector = args[0] !== undefined ? ofGroup(args[0]) : isGoing ? ofOthers(groups, session) : undefined;
-  return await gatherOrphans(groups, session, selector).catch((error: unknown) => {
+  if (isGoing && group !== undefined) return groups;
+  const selector = group !== undefined ? ofGroup(group) : isGoing ? ofOthers(groups, session) : undefined;
+  // Another namespace may have lost a group of the same name.
+  const { namespace } = (group === undefined ? undefined : groups[0]) ?? session;
+  return await gatherOrphans(groups, { ...session, namespace }, selector).catch((error: unknown) => {
     if (!hasCode(error, "Forbidden")) throw error;
     return groups;
   });

@@ -151,6 +151,18 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
     assert.match((await run("explain ingester")).err, /nothing named "ingester" found/);
   });
 
+  it("is no reason for status -A to call a group of the same name elsewhere blocked", async (t) => {
+    const { stage, run } = await open(t);
+    const { metadata, ...left } = stage.emulator.store.get("pods", "default", "ingester-zone-b-1") ?? assert.fail();
+    const { name, labels = {} } = metadata;
+    stage.emulator.store.create("pods", { ...left, metadata: { name, labels, namespace: "elsewhere" } });
+    assert.match((await run("status ingester -n elsewhere")).out, /ZoneOrphaned/);
+    assert.equal((await run("status ingester")).code, 0);
+    const { code, out } = await run("status ingester -A");
+    assert.equal(code, 0, out);
+    assert.equal((await run("status -A")).code, 1);
+  });
+
   it("ends a status that waits", async (t) => {
     const { run } = await open(t, "ingester-zone-b-1");
     const { code, out } = await run("status ingester --watch");
