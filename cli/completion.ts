@@ -122,12 +122,14 @@ interface TypedWords {
 /** `flags` belong to every command. */
 export function readTyped(words: readonly string[], flags: readonly Flag[]): TypedWords {
   const find = (name: string): Flag | undefined => flags.find(({ flag }) => takesValue(flag, name));
-  const whole = words.slice(0, -1);
+  // Bash makes `=` a word of its own.
+  const whole = words.slice(0, -1).filter((word) => word !== "=");
+  const last = words.at(-1) ?? "";
   const open = find(whole.at(-1) ?? "");
   const parser = createParser(flags);
   const { operands, unknown } = parser.parseOptions(open ? whole.slice(0, -1) : whole);
   const mistyped = unknown.filter((word) => !word.startsWith("-"));
-  return { operands: [...operands, ...mistyped], flags: parser.opts(), valueOf: open, last: words.at(-1) ?? "" };
+  return { operands: [...operands, ...mistyped], flags: parser.opts(), valueOf: open, last: last === "=" ? "" : last };
 }
 
 function takesValue(flag: string, name: string): boolean {
