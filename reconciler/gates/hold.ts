@@ -1,7 +1,7 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. Only stored passes count. */
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { hasFailed } from "../checks/check.ts";
-import { type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
+import { isCheckRefused, type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { Bypass, GateVerdicts, Zone } from "../model/zone.ts";
 import { RETRY_ANNOTATION, type Gate, soakEnd } from "./gate.ts";
@@ -109,21 +109,23 @@ export function reasonOf(gate: Gate, stage: Stage): Extract<Reason, `Gate${strin
   const { onError } = gate;
   const { state, checks } = stage;
   if (state === "Failed") return "GateFailed";
-  if (whyInvalid(gate, stage) !== undefined) return "GateInvalid";
+  if (problemOf(gate, stage)?.isFinal) return "GateInvalid";
   return onError === "Wait" && checks.some(({ lastVerdict }) => lastVerdict === "Error")
     ? "GateUnreachable"
     : "GateWaiting";
 }
 
-/** The problem of a gate that cannot open: its spec cannot be read, or an expression was refused. */
-function whyInvalid(
-  { generation, observedGeneration, onError, conditions }: Gate,
-  { state }: Stage,
-): string | undefined {
+/**
+ * The problem of a gate's present spec. `isFinal`: the gate opens only once it is corrected. Once a check of the stage has
+ * been answered, only a refusal in the stage is: an earlier one may be answered when it is asked again.
+ */
+function problemOf({ generation, observedGeneration, onError, conditions }: Gate, { state, checks }: Stage) {
   if (state !== "Waiting" || generation !== observedGeneration) return undefined;
   const valid = conditions.find(({ type }) => type === "Valid");
-  const isInvalid = valid?.reason === "SpecUnreadable" || (valid?.reason === "ExpressionInvalid" && onError === "Wait");
-  return isInvalid ? valid.message : undefined;
+  if (valid?.reason === "SpecUnreadable") return { message: valid.message, isFinal: true };
+  if (valid?.reason !== "ExpressionInvalid" || onError === "Proceed") return undefined;
+  const isUnanswered = checks.every(({ lastVerdict }) => lastVerdict === "Error");
+  return { message: valid.message, isFinal: isUnanswered || checks.some(isCheckRefused) };
 }
 
 const PLACES: Readonly<Record<Point, (zone: string) => string>> = {
@@ -137,10 +139,11 @@ export const describePlace = ({ point, zone }: Pick<Stage, "point" | "zone">): s
 
 /** The state of a stage in words: its checks, since when it is asked, and when next. */
 export function describeStage(gate: Gate, stage: Stage, record: GateRecord): string {
-  const invalid = whyInvalid(gate, stage);
-  if (invalid !== undefined) return `it is invalid, and opens only once it is corrected: ${invalid}`;
+  const problem = problemOf(gate, stage);
+  if (problem?.isFinal) return `it is invalid, and opens only once it is corrected: ${problem.message}`;
   const resultOf = ({ name }: NamedCheck) => stage.checks.find((result) => result.name === name);
   const checks = [
+    ...(problem ? [`it may be invalid (${problem.message})`] : []),
     ...(stage.state === "Waiting" && gate.soakSeconds > 0
       ? [`it soaks until ${formatTimestamp(soakEnd(gate, stage))}`]
       : []),

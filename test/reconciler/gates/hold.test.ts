@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
-import { data, noData, settledRecord, stored, viewOf } from "./builders.ts";
-import { b, began, holdFor, play, reasonFor, zones, zonesAt } from "./play.ts";
+import { data, lost, noData, settledRecord, stored, viewOf } from "./builders.ts";
+import { b, began, holdFor, type Kind, play, reasonFor, zones, zonesAt } from "./play.ts";
 
 describe("several gates", () => {
   it("must all have passed; the first that has not holds", () => {
@@ -37,4 +37,36 @@ describe("several gates", () => {
       'zone-b waits for gate gate: check "errors" fails (errors{} 7); since 2026-01-01T00:00:00Z, next check at 2026-01-01T00:00:10Z',
     );
   });
+});
+
+describe("a gate with an expression that was refused when it was tried", () => {
+  const query = { expr: "up", url: "http://prometheus" };
+  const check = { query, successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 10 };
+  const traits = {
+    spec: {
+      checks: [
+        { ...check, name: "fine" },
+        { ...check, name: "tried" },
+      ],
+    },
+  };
+  const message = "check tried: BadQuery: parse error";
+  const valid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message } as const;
+  const refused: Kind = (at) => ({ kind: "Error", code: "BadQuery", message: "parse error", at });
+  const FINAL = "it is invalid, and opens only once it is corrected";
+  const ROWS: readonly (readonly [name: string, answers: readonly [Kind, Kind], reason: string, says: string])[] = [
+    ["is invalid while no check has been answered", [lost, lost], "GateInvalid", FINAL],
+    ["may open by itself once a check has been answered", [noData, lost], "GateUnreachable", "it may be invalid"],
+    ["is invalid if it is refused again", [noData, refused], "GateInvalid", FINAL],
+  ];
+  for (const [name, [fine, tried], reason, says] of ROWS)
+    it(name, () => {
+      const { record } = play(traits, [0, (at, which) => (which === "fine" ? fine : tried)(at, which)]);
+      const condition = { ...valid, lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1 };
+      const gate = { ...stored(traits, record), conditions: [condition] };
+      const held = judgeGates([gate], viewOf(zones, b, 1)).holds.get(b.uid);
+      assert.equal(held?.reason, reason);
+      assert.ok(held?.message.includes(says) && held.message.includes(message), held?.message);
+      assert.equal(held?.until === undefined, says === FINAL);
+    });
 });
