@@ -22,7 +22,7 @@ import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { isGrouped } from "../../reconciler/remedies/leader.ts";
-import type { NoTick } from "../../reconciler/report/ticking.ts";
+import { concerns, type NoTick, ORIGINAL } from "../../reconciler/report/ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { type Finding, type Found, type Keyed, type Registered, type StoredZone } from "../decide/doctor/check.ts";
 import { diagnose } from "../decide/doctor/checks.ts";
@@ -175,9 +175,9 @@ export async function examine(session: Session, noTicks: readonly NoTick[]): Pro
   const sets = (found ?? []).map((object) => ({ object, zone: readZone(object) }));
   const common = { unread, sets, keyed: sets.map(keysOfZone), now: session.clock.now() };
   const hooks = [validatingWebhooks, mutatingWebhooks].map(async (resource) => await listAll(session, resource, true));
-  const [missingRights, hasOriginal, webhooks, missingKinds, owned, users] = await Promise.all([
+  const [missingRights, originals, webhooks, missingKinds, owned, users] = await Promise.all([
     tell("rights of the reconciler", gatherMissingRights(session), []),
-    tell("the original", gatherOriginal(session, noTicks), false),
+    gatherOriginals(session, { sets, noTicks, tell }),
     tell("webhook configurations", Promise.all(hooks), []),
     tell("definitions", gatherMissingKinds(session), []),
     tell("owners of definitions", gatherDefinitions(session), []),
@@ -187,7 +187,7 @@ export async function examine(session: Session, noTicks: readonly NoTick[]): Pro
     ...common,
     noTicks,
     missingRights,
-    hasOriginal,
+    originals,
     webhooks: webhooks.flat(),
     missingKinds,
     definitions: owned,
@@ -195,6 +195,21 @@ export async function examine(session: Session, noTicks: readonly NoTick[]): Pro
   });
 }
 
-/** True if the original serves the namespace beside our reconciler: where that does not tick, it says so itself. */
-const gatherOriginal = async ({ cluster, namespace }: Session, noTicks: readonly NoTick[]): Promise<boolean> =>
-  namespace !== "" && noTicks.length === 0 && (await readOriginal({ cluster, namespace }));
+interface Served {
+  readonly sets: readonly StoredZone[];
+  readonly noTicks: readonly NoTick[];
+  readonly tell: Tell;
+}
+
+/** The namespaces that the original serves beside our reconciler: where that is stopped, it says so itself. */
+async function gatherOriginals({ cluster, namespace }: Session, { sets, noTicks, tell }: Served): Promise<string[]> {
+  const zones = sets.map(({ zone }) => zone).filter(isGrouped);
+  const places = namespace === "" ? [...new Set(zones.map((zone) => zone.namespace))] : [namespace];
+  const stopped = noTicks.filter(({ state }) => state === "stopped");
+  const asked = places.filter((place) => !stopped.some((one) => concerns(one, place)));
+  const found = asked.map(async (place) => {
+    const reading = readOriginal({ cluster, namespace: place });
+    return (await tell(`${ORIGINAL} in namespace ${place}`, reading, false)) ? [place] : [];
+  });
+  return (await Promise.all(found)).flat();
+}

@@ -65,8 +65,8 @@ export interface Found {
   readonly missingKinds: readonly { readonly group: string; readonly kind: string; readonly what: string }[];
   /** The definitions of the kinds that the original systems define, too. */
   readonly definitions: readonly Definition[];
-  /** The original serves the namespace, and our reconciler ticks. */
-  readonly hasOriginal: boolean;
+  /** The namespaces that the original serves, and in which our reconciler ticks, or may tick. */
+  readonly originals: readonly string[];
   readonly budgets: readonly StoredBudget[];
   /** PodDisruptionBudgets; undefined if they may not be read. */
   readonly others: readonly PodDisruptionBudget[] | undefined;

@@ -19,7 +19,7 @@ const NOTHING: Found = {
   missingRights: [],
   missingKinds: [],
   definitions: [],
-  hasOriginal: false,
+  originals: [],
   budgets: [],
   others: undefined,
   sets: [],

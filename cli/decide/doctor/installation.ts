@@ -200,9 +200,9 @@ export const INSTALLATION: readonly Check[] = [
   row({
     check: "original",
     level: "error",
-    when: ({ hasOriginal }) => (hasOriginal ? [ORIGINAL] : []),
-    object: (name) => `deployment/${name}`,
-    message: () => "rollout-operator serves this namespace, too: never run both at once",
+    when: ({ originals }) => originals,
+    object: () => `deployment/${ORIGINAL}`,
+    message: (namespace) => `${ORIGINAL} serves namespace ${namespace}: never run it beside Zonewise`,
     fix: () => "follow docs/migrate/rollout-operator.md",
   }),
 ];

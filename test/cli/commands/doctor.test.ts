@@ -99,6 +99,37 @@ describe("zonewise doctor", { timeout: 300_000 }, () => {
       assert.match((await run("doctor")).out, finding);
     });
 
+  describe("beside the original", () => {
+    const forbid = (resource: string): Undo =>
+      stage.emulator.faults.inject({ verb: "get", resource, effect: { kind: "forbidden" } });
+    const FOUND = /^error {2}deployment\/rollout-operator: rollout-operator serves namespace default: .*\(original\)$/m;
+    const ROWS: readonly (readonly [name: string, line: string, change: () => Undo, finding: RegExp])[] = [
+      ["in all namespaces", "doctor -A", () => () => {}, FOUND],
+      ["where it is unknown whether the reconciler runs", "doctor", () => forbid("leases.coordination.k8s.io"), FOUND],
+      [
+        "where that may not be read",
+        "doctor -A",
+        () => forbid("deployments.apps"),
+        /^warning {2}you: .*: not checked: rollout-operator in namespace default \(not-checked\)$/m,
+      ],
+    ];
+    for (const [name, line, change, finding] of ROWS)
+      it(`says so ${name}`, async (t) => {
+        const { run } = await openTerminal(t, stage, { size: { columns: 1000, rows: 100 } });
+        t.after(all(create("Deployment", "rollout-operator", { spec: { replicas: 1 } }), change()));
+        assert.match((await run(line)).out, finding);
+      });
+    it("leaves it to the finding of a reconciler that is stopped", async (t) => {
+      const { run } = await openTerminal(t, stage, { ticks: false });
+      t.after(create("Deployment", "rollout-operator", { spec: { replicas: 1 } }));
+      writeLease(stage, { holder: "", tickedMs: 3_600_000, renewedMs: 3_600_000 });
+      t.after(() => writeLease(stage, {}));
+      const { out } = await run("doctor");
+      assert.match(out, /\(no-tick\)/);
+      assert.doesNotMatch(out, /\(original\)/);
+    });
+  });
+
   it("calls no reconciler missing in a namespace that has nothing of Zonewise", async (t) => {
     const { run } = await openTerminal(t, stage);
     const { code, out, err } = await run("doctor -n empty");

@@ -150,7 +150,7 @@ describe("zonewise", { timeout: 300_000 }, () => {
     const { store } = stage.emulator;
     drop(store, "ZoneAwarePodDisruptionBudget", "second");
     add(store, "Deployment", "rollout-operator", { spec: { replicas: 1 } });
-    const both = /error {2}deployment\/rollout-operator: rollout-operator serves this namespace, too/;
+    const both = /error {2}deployment\/rollout-operator: rollout-operator serves namespace default: /;
     assert.match((await run("doctor")).out, both);
     amend(store, "Deployment", "rollout-operator", { spec: { replicas: 0 } });
     assert.doesNotMatch((await run("doctor")).out, both);
