@@ -55,7 +55,11 @@ const CHECK = z
       expr: z.string(),
       url: z.string(),
       successWhen: or(z.enum(["NoData", "Data", "WithinBaseline"]), undefined),
-      insecureSkipVerify: or(z.boolean(), undefined),
+      // As if it were absent: results of the check count on.
+      insecureSkipVerify: z
+        .boolean()
+        .nullish()
+        .transform((value) => value || undefined),
       secretRef: text,
       caBundle: text,
     }),

@@ -62,9 +62,11 @@ it("an edit of the expression, the server, its Secret, or a new default of succe
     hashed({ expr: "up" }),
     hashed({ url: "http://other" }),
     hashed({ secretRef: "s" }),
+    hashed({ insecureSkipVerify: true }),
     hashed({}, {}, "Data"),
   ];
-  assert.equal(new Set([hashed({}), ...others]).size, 5);
+  assert.equal(new Set([hashed({}), ...others]).size, 6);
   const more = { initialDelaySeconds: 5, periodSeconds: 5, successThreshold: 9, failureThreshold: 9 };
   assert.equal(hashed({ successWhen: "NoData" }, more), hashed({}));
+  assert.equal(hashed({ insecureSkipVerify: false, secretRef: "", caBundle: null }), hashed({}), "no fields of it");
 });
