@@ -85,6 +85,12 @@ table("better than the original", [
   ],
   ["a threshold of 0 is refused", { check: { successThreshold: 0 } }, "ErrorCannotManage"],
   [
+    "skipCheck and its other name differ: neither of them counts",
+    { spec: { skipCheck: true, standardRollingUpdate: false } },
+    "ErrorCannotManage",
+  ],
+  ["an empty targetRef names no StatefulSet", { set: null, spec: { targetRef: "" } }, "ErrorSTSNotFound"],
+  [
     "pods are counted from the first ordinal",
     {
       set: { ...NEWER, start: 5, partition: 2 },
