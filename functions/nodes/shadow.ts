@@ -7,6 +7,7 @@ import { hasCode, RolloutError } from "../../infra/errors.ts";
 import { type CustomObject, bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
 import { isInvalid, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
 import {
   MANAGED_LABEL,
@@ -94,8 +95,9 @@ export function whyNoReboot(policy: Policy | undefined): string | undefined {
 }
 
 /**
- * Writes the status that the agent sends. Keys that the agent leaves out keep their values; the progress of the drain is
- * ours. The precondition of the write is the version that the agent has seen, or else the version read here.
+ * Writes the status that the agent sends. Keys that the agent leaves out keep their values; the progress of the drain and
+ * the time of the boot's first report are ours. The precondition of the write is the version that the agent has seen, or
+ * else the version read here.
  */
 export async function updateStatus(request: NodeRequest): Promise<NodeAnswer> {
   const sent = shadowStatus.safeParse(request.body);
@@ -106,7 +108,7 @@ export async function updateStatus(request: NodeRequest): Promise<NodeAnswer> {
 }
 
 async function writeOnce(request: NodeRequest, sent: ShadowStatus): Promise<NodeAnswer> {
-  const { drain: _, ...status } = sent;
+  const { drain: _, boot_reported_at: __, ...status } = sent;
   const shadow = await getShadow(request);
   const { resourceVersion } = readIdentity(shadow.metadata);
   if (request.ifMatch !== undefined && request.ifMatch !== resourceVersion)
@@ -114,11 +116,15 @@ async function writeOnce(request: NodeRequest, sent: ShadowStatus): Promise<Node
   const stored = readShadowStatus(shadow);
   const refused = status.rebooting && (await refuseReboot(request, whyNotReboot(shadow, stored)));
   if (refused) return refused;
+  const reported = isNewBoot(status, stored) && { boot_reported_at: formatTimestamp(request.clock.now()) };
   // The drain of an attempt that is over says nothing about the next one.
   const over = status.current_state === "Idle" && stored?.drain && { drain: null };
-  const version = await patchStatus(request, shadow, { ...status, ...over });
+  const version = await patchStatus(request, shadow, { ...status, ...reported, ...over });
   return { status: 200, body: sent, version };
 }
+
+const isNewBoot = ({ boot_id: id }: ShadowStatus, stored: ShadowStatus | undefined): boolean =>
+  typeof id === "string" && id !== stored?.boot_id;
 
 /** The announcement of a reboot: the update must still be wanted, the node drained, and its policy not frozen. */
 async function refuseReboot(request: NodeRequest, why: string | undefined): Promise<NodeAnswer | undefined> {

@@ -58,9 +58,9 @@ export function failStatus(
   };
 }
 
-/** The status with the facts of the host, without the field that the API writes. */
+/** The status with the facts of the host, without the fields that the API writes. */
 export function reportHost({ host }: Pick<AgentSnapshot, "host">, stored: ShadowStatus): ShadowStatus {
-  const { drain: _, ...status } = stored;
+  const { drain: _, boot_reported_at: __, ...status } = stored;
   return { ...status, current_version: host.version, boot_id: host.bootId };
 }
 

@@ -200,7 +200,8 @@ const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
 
 /**
  * Why the node itself is not well yet: wrong boot or version, not Ready, or not for long enough. A quick reboot never
- * shows NotReady, so its time counts from the beginning of the phase at the earliest.
+ * shows NotReady, so its time counts from the beginning of the phase and from the first report of its boot at the
+ * earliest: one more reboot while it is monitored starts that time again.
  */
 function whyNotReturned({ snapshot: { now, policy }, entry }: NodeProgress, node: UpdateNode): string | undefined {
   const { minReadySeconds } = policy.health;
@@ -214,9 +215,10 @@ function whyNotReturned({ snapshot: { now, policy }, entry }: NodeProgress, node
 }
 
 /** Milliseconds. A time that is ahead is that of a host that became Ready before its clock was set: it does not count. */
-function wellSince({ readySince = 0 }: UpdateNode, { since }: ActiveNode, now: number): number {
-  const began = parseTimestamp(since) ?? 0;
-  return isInFuture(readySince, now) ? began : Math.max(readySince, began);
+function wellSince({ shadow, readySince = 0 }: UpdateNode, { since }: ActiveNode, now: number): number {
+  const reported = parseTimestamp(shadow?.status?.boot_reported_at ?? "") ?? 0;
+  const past = [readySince, reported].filter((at) => !isInFuture(at, now));
+  return Math.max(parseTimestamp(since) ?? 0, ...past);
 }
 
 const waitFor = (why: string | undefined): NodeStep | undefined =>

@@ -80,6 +80,8 @@ export const shadowStatus = z.looseObject({
   /** The rest is ours: optional, and kept by the API when an agent's PUT lacks it; `null` removes it. */
   /** /proc/sys/kernel/random/boot_id of the host at its last report. */
   boot_id: z.nullish(shortText),
+  /** When the API first stored this boot id, by its own clock. */
+  boot_reported_at: z.optional(timestamp),
   rebooting: z.nullish(rebooting),
   drain: z.nullish(drain),
   /** Why the last attempt failed, in a sentence. Written by the agent with ErrorReset. */

@@ -42,7 +42,7 @@ export function agentStep(
   const { spec, status, host, target } = node;
   const shadow = { spec, status };
   const step = decideAgent({ now, shadow, host, target, rebootMs: REBOOT_MS });
-  const report = (next: ShadowStatus): AgentNode => ({ ...node, status: stored(next, status) });
+  const report = (next: ShadowStatus): AgentNode => ({ ...node, status: stored(next, status, now) });
   switch (step.step) {
     case "create":
     case "wait":
@@ -78,11 +78,13 @@ export function playAgent(node: AgentNode, now: number, bootId: string): AgentNo
   return next === node ? node : playAgent(next, now, bootId);
 }
 
-/** The API forgets the drain of an attempt that is over. */
-function stored(next: ShadowStatus, before: ShadowStatus | undefined): ShadowStatus {
+/** The API adds when a boot was reported first, and forgets the drain of an attempt that is over. */
+function stored(next: ShadowStatus, before: ShadowStatus | undefined, now: number): ShadowStatus {
+  const since = next.boot_id === before?.boot_id ? before?.boot_reported_at : timestamp(now);
   const { rebooting, ...rest } = next;
   return {
     ...rest,
+    ...(since !== undefined && { boot_reported_at: since }),
     ...(rebooting && { rebooting }),
     ...(before?.drain && next.current_state !== "Idle" && { drain: before.drain }),
   };

@@ -64,7 +64,7 @@ describe("PUT", () => {
     const drain = { started_at: "2026-01-01T00:00:00Z", round_at: "2026-01-01T00:00:00Z", remaining: 2, blocked: [] };
     createShadow(stage, "node-1", { status: { boot_id: "b-1", drain } });
     const staged = { ...IDLE, current_state: "StagedAndPerformedUpdate" };
-    const body = { ...staged, drain: { ...drain, remaining: 0 } };
+    const body = { ...staged, drain: { ...drain, remaining: 0 }, boot_reported_at: "1999-01-01T00:00:00Z" };
     await stage.call(await playAgent(stage, "node-1"), `PUT ${BASE}`, { body });
     assert.deepEqual(stage.shadow("node-1")?.["status"], { ...staged, boot_id: "b-1", drain });
   });
@@ -75,6 +75,21 @@ describe("PUT", () => {
     createShadow(stage, "node-1", { spec: { state: "Idle" }, status: { boot_id: "b-1", drain } });
     await stage.call(await playAgent(stage, "node-1"), `PUT ${BASE}`, { body: IDLE });
     assert.deepEqual(stage.shadow("node-1")?.["status"], { ...IDLE, boot_id: "b-1" });
+  });
+
+  it("records when a boot was first reported, again for each one", async (t) => {
+    const stage = await setNodeStage(t);
+    const earlier = "2026-01-01T00:00:00Z";
+    createShadow(stage, "node-1", { status: { boot_id: "b-1", boot_reported_at: earlier } });
+    const agent = await playAgent(stage, "node-1");
+    const reportedAfter = async (status: object): Promise<unknown> => {
+      await stage.call(agent, `PUT ${BASE}`, { body: { ...IDLE, ...status } });
+      return dig(stage.shadow("node-1"), "status", "boot_reported_at");
+    };
+    assert.equal(await reportedAfter({ boot_id: "b-1" }), earlier);
+    const reported = await reportedAfter({ boot_id: "b-2" });
+    assert.ok(String(reported) > earlier, String(reported));
+    assert.equal(await reportedAfter({ boot_id: "b-2", crash_count: 1 }), reported);
   });
 
   it("is refused if the shadow has changed since the version that the agent names", async (t) => {

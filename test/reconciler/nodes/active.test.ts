@@ -26,6 +26,8 @@ table(
   wants the new version | a M/M Monitoring newboot | slots a Monitoring
   wants it Ready | a M/M Monitoring newboot updated notready | slots a Monitoring
   for long enough | a M/M Monitoring justready updated | slots a Monitoring
+  and again after one more reboot | a M/M Monitoring newboot updated rebootedagain | slots a Monitoring
+  unless that is dated ahead | a M/M Monitoring newboot updated reportedahead | wants a I; slots a Monitoring
   and not before it reported | a M/M Monitoring newboot updated fresh | slots a Monitoring
   nor by a clock that is some seconds ahead | a M/M Monitoring secondsahead updated | slots a Monitoring
   but in time if that was an hour ahead | a M/M Monitoring hourahead updated | wants a I; slots a Monitoring

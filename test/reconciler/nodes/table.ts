@@ -48,6 +48,8 @@ const WORDS: Readonly<Record<string, Described>> = {
   newboot: { node: { bootId: "boot-2", readySince: NOW - 10 * MINUTE } },
   noboot: { entry: { bootId: "" } },
   justready: { node: { bootId: "boot-2", readySince: NOW - 59_000 } },
+  rebootedagain: { status: { boot_reported_at: at(-59_000) } },
+  reportedahead: { status: { boot_reported_at: at(60 * MINUTE) } },
   secondsahead: { node: { bootId: "boot-2", readySince: NOW + 59_000 } },
   hourahead: { node: { bootId: "boot-2", readySince: NOW + 60 * MINUTE } },
   announced: { status: { rebooting: { boot_id: "boot-1", at: at(-MINUTE) } } },
