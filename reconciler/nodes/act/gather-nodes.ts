@@ -5,21 +5,20 @@
  */
 import type { Source } from "../../../infra/kubernetes/context.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.ts";
 import { type Node, nodes } from "../../../infra/kubernetes/resources.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
 import { readNode, readShadow, type UpdateNode } from "../node.ts";
 import { activeNodesOf, type InvalidPolicy, type Policy, readPolicy } from "../policy.ts";
-import { shadowName } from "../shadow.ts";
+import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../shadow.ts";
 
 export interface NodeLists {
   /** In byte order of their names. */
   readonly policies: readonly (Policy | InvalidPolicy)[];
   /** Nodes that are managed, have a shadow, or are active in a policy, in byte order of their names. */
   readonly nodes: readonly UpdateNode[];
-  /** Every node of the cluster: pods may go to any. */
-  readonly all: readonly UpdateNode[];
 }
 
 /**
@@ -34,13 +33,18 @@ export async function gatherNodes(namespace: string, source: Source, call?: Call
     call,
   );
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
-  const active = new Set(policies.items.flatMap(activeNodesOf).map(({ node }) => node));
   const readOne = (object: Node): UpdateNode => readNode(object, byShadow.get(shadowName(object.metadata?.name ?? "")));
-  const { items } = await readAll({ resource: nodes, query: {}, read: readOne }, source, call);
-  const all = items.toSorted(byName);
+  const query = { labelSelector: `${MANAGED_LABEL}=${MANAGED_VALUE}` };
+  const { items: managed } = await readAll({ resource: nodes, query, read: readOne }, source, call);
+  const listed = new Set(managed.map(({ name }) => name));
+  const owners = shadows.items.flatMap(({ owner }) => owner?.name ?? []);
+  const active = policies.items.flatMap(activeNodesOf).map(({ node }) => node);
+  const unlabelled = [...new Set([...owners, ...active])].filter((name) => !listed.has(name));
+  const found = await Promise.all(
+    unlabelled.map((name) => source.cluster.get(nodes, { name }, call).then(readOne, absent)),
+  );
   return {
     policies: policies.items.toSorted(byName),
-    nodes: all.filter(({ name, managed, shadow }) => managed || shadow !== undefined || active.has(name)),
-    all,
+    nodes: [...managed, ...found.filter((node) => node !== undefined)].toSorted(byName),
   };
 }

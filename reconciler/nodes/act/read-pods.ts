@@ -10,6 +10,7 @@ import { once } from "../../../infra/once.ts";
 import {
   type Controller,
   daemonSets,
+  nodes,
   podDisruptionBudgets,
   pods,
   type PodDisruptionBudget,
@@ -31,7 +32,7 @@ import {
   whyNotDrainable,
   whyOneByOne,
 } from "../drainable.ts";
-import type { UpdateNode } from "../node.ts";
+import { readNode, type UpdateNode } from "../node.ts";
 import { type NodePod, readNodePod, whyUnfit, whyWorkMissing, type WorkloadNow } from "../node-pod.ts";
 import type { Workload } from "../policy.ts";
 import type { NodeReading } from "../snapshot.ts";
@@ -55,8 +56,6 @@ interface PodReaderSource extends Source {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly call: Call;
-  /** Every node of the cluster. */
-  readonly nodes: readonly UpdateNode[];
 }
 
 /** Nodes have pods of any namespace, whatever this installation rolls out. */
@@ -71,10 +70,16 @@ export function createPodReader(source: PodReaderSource): ReadPods {
     async () =>
       (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, source, call)).items,
   );
+  /** Every node of the cluster: pods may go to any. */
+  const allNodes = once(
+    async () =>
+      (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, source, call)).items,
+  );
   /** The nodes that take pods of the node. */
-  const findOthers = (name: string): readonly UpdateNode[] => {
-    const own = source.nodes.find((one) => one.name === name);
-    return own ? source.nodes.filter((other) => canTakeOver(own, other)) : [];
+  const findOthers = async (name: string): Promise<readonly UpdateNode[]> => {
+    const all = await allNodes();
+    const own = all.find((one) => one.name === name);
+    return own ? all.filter((other) => canTakeOver(own, other)) : [];
   };
   const coverOf = once(
     (budget: ListedBudget) => readCovered(budget, source),
@@ -109,7 +114,7 @@ export function createPodReader(source: PodReaderSource): ReadPods {
       rollout: await whyRolloutHolds(items.filter(({ evictable }) => evictable)),
       missing: whyWorkMissing({ pods: items, owners, drained: after }),
       workloads: workloadsOf(items, owners),
-      others: items.some(({ evictable }) => evictable) ? findOthers(node) : undefined,
+      others: items.some(({ evictable }) => evictable) ? await findOthers(node) : undefined,
       oneByOne: whyOneByOne(facts),
     };
   };

@@ -105,7 +105,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     using round = options.checker.begin(stop);
     const active = new Map(lists.policies.map((policy) => [policy.name, activeNodesOf(policy)]));
     const questions = {
-      readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.all }),
+      readPods: createPodReader({ ...actor, now: clock.now(), call }),
       askChecks: (due: readonly PlannedCheck[]) => askChecks(due, { namespace: options.secretsNamespace }, round),
     };
     let wrote = false;

@@ -1,6 +1,8 @@
 /** Node updates on a large cluster, and with two processes. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { gatherNodes } from "../../../../reconciler/nodes/act/gather-nodes.ts";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
 import { add } from "../../../builders.ts";
 
@@ -48,6 +50,17 @@ describe("many nodes", () => {
       stage.calls.map((call) => call.split(" ")[0]),
       ["GET", "GET", "GET"],
     );
+  });
+
+  it("of others are listed only where pods are read", async (t) => {
+    const { cluster } = await setStage(t);
+    const selectors: (string | undefined)[] = [];
+    const list: Cluster["list"] = (resource, query, call) => {
+      if (resource.plural === "nodes") selectors.push(query.labelSelector);
+      return cluster.list(resource, query, call);
+    };
+    await gatherNodes("default", { cluster: { ...cluster, list } });
+    assert.deepEqual(selectors, ["bottlerocket.aws/updater-interface-version=2.0.0"]);
   });
 });
 

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPodReader } from "../../../../reconciler/nodes/act/read-pods.ts";
-import { readNode } from "../../../../reconciler/nodes/node.ts";
 import type { NodeReading } from "../../../../reconciler/nodes/snapshot.ts";
 import { setBudgetStage, writeBudget } from "../../budget-stage.ts";
 import { deploy, type Stage } from "../../stage.ts";
@@ -22,8 +21,6 @@ const podsOn = (node: string): string[] =>
     .filter(({ spec }) => spec.nodeName === node)
     .map(({ metadata }) => metadata.name);
 
-const readOwn = (name: string) => readNode(stage.emulator.store.get("nodes", undefined, name) as never, undefined);
-
 async function read(
   node: string,
   drained: NodeReading["workloads"] = [],
@@ -33,7 +30,6 @@ async function read(
     cluster,
     now: stage.clock.now(),
     call: {},
-    nodes: ["node-1", "node-2", "node-3"].map(readOwn),
   })({
     node,
     drained,
