@@ -14,7 +14,7 @@ import { isAtRest, isInReboot } from "./state-machine.ts";
 
 interface Starts {
   readonly nodes: readonly UpdateNode[];
-  /** Every node with an update that does not start. */
+  /** Every node with an update that does not start, other than those that are open until pods are read. */
   readonly skips: readonly Skip[];
   /** Nodes whose pods must be read before more is known. */
   readonly toRead: readonly string[];
@@ -87,7 +87,8 @@ function compareKeys(a: readonly (number | string)[], b: readonly (number | stri
 
 /**
  * Nodes of one zone only: that of the active ones, otherwise the current one, otherwise the first one in which a node
- * can start. In order, up to the first whose pods must be read: those after it may have to wait for it.
+ * can start. In order, up to the first whose pods must be read: those after it may have to wait for it. Until then it
+ * takes a slot, and so does each that could start after it.
  */
 function chooseByZone(candidates: readonly UpdateNode[], slots: Slots, snapshot: PolicySnapshot): Starts {
   const { active, zone: current } = snapshot.policy.status;
@@ -98,10 +99,10 @@ function chooseByZone(candidates: readonly UpdateNode[], slots: Slots, snapshot:
   const begun = new Set(active.map(({ zone = "" }) => zone));
   const [first = order[0] ?? ""] = begun;
   const chosen = { nodes: [] as UpdateNode[], skips: [] as Skip[], toRead: [] as string[] };
+  let taken = 0;
   const whyNot = (node: UpdateNode): Why | undefined => {
     if (begun.size > 0 && !begun.has(node.zone)) return otherZoneFirst(first);
-    const isFull = chosen.toRead.length > 0 || chosen.nodes.length >= slots.free;
-    return isFull ? slots.why : whyHeld(node, snapshot, going);
+    return taken >= slots.free ? slots.why : whyHeld(node, snapshot, going);
   };
   for (const node of order.flatMap((zone) => byZone.get(zone) ?? [])) {
     const why = whyNot(node);
@@ -110,6 +111,8 @@ function chooseByZone(candidates: readonly UpdateNode[], slots: Slots, snapshot:
       continue;
     }
     begun.add(node.zone);
+    taken++;
+    if (chosen.toRead.length > 0) continue;
     if (snapshot.readings.has(node.name)) {
       chosen.nodes.push(node);
       going.push({ node: node.name, zone: node.zone, phase: "Starting" });

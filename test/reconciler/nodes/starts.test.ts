@@ -53,6 +53,10 @@ table(
   of a percentage of those that no other policy selects | a, b, c, d {maxConcurrent: 50%, contested: [c, d]}
     | wants a S; slots a Starting; skips c SeveralPolicies, d SeveralPolicies, b LimitReached
   after no more reads than it needs | a unread, b unread, c | skips b LimitReached, c LimitReached; reads a
+  once the pods of those before it are read | a unread, b, c, d {maxConcurrent: 2}
+    | skips c LimitReached, d LimitReached; reads a
+  unless its own pods forbid it, also before that | a unread, b obstacle, c unread {maxConcurrent: 2}
+    | skips b DrainBlocked; reads a
   after those that were held too long | a, b {status: held}
     | wants b S; slots b Starting; deferred a HeldTooLong 0; skips a LimitReached
 `,
