@@ -8,6 +8,7 @@
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { PlannedCheck } from "../checks/result.ts";
+import { moveToFront } from "../model/order.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { planStarts } from "./plan-starts.ts";
@@ -172,6 +173,9 @@ const isLeftover = ({ spec }: Shadow): boolean =>
 /** Nodes that are listed with the reason why they wait; all are counted. */
 const MAX_LISTED = 50;
 
+/** Reasons that a person may have to end: of a large fleet, these nodes are listed first. */
+const FOR_PEOPLE: ReadonlySet<SkipReason> = new Set([...PERMANENT_SKIPS, "UnhealthyPods", "DrainBlocked"]);
+
 /** The counts and the list of waiting nodes: the part that people and metrics read. */
 function countNodes({ nodes, policy }: PolicySnapshot, active: readonly ActiveNode[], skips: readonly Skip[]) {
   const skipped: Record<string, number> = {};
@@ -183,6 +187,6 @@ function countNodes({ nodes, policy }: PolicySnapshot, active: readonly ActiveNo
     observedGeneration: policy.generation,
     nodes: { total: nodes.length, upToDate, waiting: skips.length, active: busy.size, failed: failed.length },
     skipped: Object.fromEntries(Object.entries(skipped).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-    waiting: skips.slice(0, MAX_LISTED),
+    waiting: moveToFront(skips, ({ reason }) => FOR_PEOPLE.has(reason)).slice(0, MAX_LISTED),
   };
 }

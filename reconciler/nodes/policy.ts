@@ -162,7 +162,7 @@ export const policyStatus = z.object({
     .object({ total: z.int(), upToDate: z.int(), waiting: z.int(), active: z.int(), failed: z.int() })
     .default({ total: 0, upToDate: 0, waiting: 0, active: 0, failed: 0 }),
   active: z.array(active).default([]),
-  /** At most 50; `skipped` counts all. */
+  /** At most 50, first those that need a person; `skipped` counts all. */
   waiting: z.array(waiting).default([]),
   /** Nodes that wait, by reason. */
   skipped: z.record(z.string(), z.int()).default({}),

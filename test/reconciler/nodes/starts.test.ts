@@ -100,6 +100,17 @@ table(
   { named: { lately: deferred(-4 * MINUTE), before: deferred(-5 * MINUTE) } },
 );
 
+it("nodes that need a person are listed before those that wait for time, of which fifty are listed at most", () => {
+  const crashed = Array.from({ length: 60 }, (_, i) => `n${i} crashed`).join(", ");
+  const nodes = `${crashed}, y, z zone:a takes:b1 onebyone, zz obstacle`;
+  const { waiting, nodes: counts } = passOf({ nodes, contested: ["y"] }).status;
+  assert.deepEqual(
+    waiting.slice(0, 4).map(({ node, reason }) => `${node} ${reason}`),
+    ["y SeveralPolicies", "zz DrainBlocked", "z NoPlaceForPods", "n0 BackOff"],
+  );
+  assert.deepEqual([waiting.length, counts.waiting], [50, 63]);
+});
+
 it("a deferred node names what ended its drain", () => {
   const message = "1 pod is left, shop/db-0 (DisruptionBudget: zpdb db exceeded)";
   const [one] = deferred(0).deferred;
