@@ -6,7 +6,7 @@ import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { goingBeforeReboot } from "./drainable.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
-import { type ActiveNode, MAX_TEXT } from "./policy.ts";
+import { type ActiveNode, MAX_WAIT_TEXT } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 import { isAtRest, PHASES, phaseOf } from "./state-machine.ts";
 
@@ -55,7 +55,7 @@ function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number):
 }
 
 function waitFor(entry: ActiveNode, why: string): ActiveNode {
-  const waitsFor = why.slice(0, MAX_TEXT);
+  const waitsFor = why.slice(0, MAX_WAIT_TEXT);
   return entry.waitsFor === waitsFor ? entry : { ...entry, waitsFor };
 }
 

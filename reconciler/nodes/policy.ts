@@ -113,8 +113,11 @@ const failed = z.object({
   message: z.string(),
 });
 
-/** Characters of a reason: agents write part of some, thousands of nodes have one, and an object has 1.5 MB at most. */
+/** Characters of a reason: agents write part of some. */
 export const MAX_TEXT = 300;
+
+/** Characters of the reasons that thousands of nodes may have: an object has 1.5 MB at most. */
+export const MAX_WAIT_TEXT = 200;
 
 /** Why a node waits that a person has released from the freeze that it caused. */
 export const RELEASED = "ReleasedByHand";

@@ -10,6 +10,7 @@ import {
   type FailedNode,
   type Freeze,
   MAX_TEXT,
+  MAX_WAIT_TEXT,
   type PolicyStatus,
   RELEASED,
 } from "./policy.ts";
@@ -92,7 +93,7 @@ function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNod
     const before = byNode.get(node)?.count ?? 0;
     // The agent itself counts the failures that it reports.
     const counts = ending.step === "reset" ? !UNCOUNTED.has(ending.reason) : ending.backOff;
-    const message = ending.message.slice(0, MAX_TEXT);
+    const message = ending.message.slice(0, MAX_WAIT_TEXT);
     byNode.set(node, { node, count: before + (counts ? 1 : 0), at, reason: ending.reason, message });
   }
   return [...byNode.values()];

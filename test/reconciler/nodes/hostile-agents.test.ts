@@ -59,6 +59,16 @@ describe("an honest agent", () => {
   });
 });
 
+it("four thousand nodes whose updates failed for a long reason keep the status small enough to be stored", () => {
+  const names = Array.from({ length: 4000 }, (_, i) => `node-${i}.${"n".repeat(40)}.example.internal`);
+  const failed = { failure_reason: "x".repeat(4000) };
+  const nodes = names.map((name) => busyNode(name, "Idle", "Idle", { status: failed }));
+  const active = names.map((name) => entry(name, { phase: "Recovering", since: at(0) }));
+  const { status: after } = planPass(snapshot(nodes, { policy: policy({ maxConcurrent: 0 }, { active }) }));
+  assert.equal(after.deferred.length, 4000);
+  assert.ok(JSON.stringify(after).length < 1_500_000, `${JSON.stringify(after).length} bytes`);
+});
+
 it("a thousand nodes that are held, and then drained, keep the status small enough to be stored", () => {
   const workloads = Array.from({ length: 110 }, (_, i) => ({
     kind: "ReplicaSet",
