@@ -30,7 +30,7 @@ interface NodeApiOptions extends Carrier {
   readonly nodeName: string;
   /**
    * Read again for each request: a Node that was deleted is registered with another UID, and the kubelet replaces the
-   * token and the CA.
+   * token and the CA. While the Node cannot be read, the UID of the last call is sent.
    */
   readonly readUid: () => Promise<string>;
   readonly readToken: () => Promise<string>;
@@ -44,12 +44,18 @@ export function createNodeApi({ url, nodeName, readUid, readToken, readCa, open,
   // The token of each request must not be readable on its way.
   if (url.protocol !== "https:")
     throw new RolloutError("BadConfiguration", `bad configuration: the node API at ${url.href} is not served over TLS`);
+  let last: string | undefined;
   return async (route, { status, ifMatch } = {}) => {
     const { method, path } = ROUTES[route];
     const target = new URL(path, url);
+    const uid = await readUid().catch((error: unknown) => {
+      if (last === undefined) throw error;
+      return last;
+    });
+    last = uid;
     const headers = {
       BrupopNodeName: nodeName,
-      BrupopNodeUid: await readUid(),
+      BrupopNodeUid: uid,
       BrupopK8sAuthToken: (await readToken()).trim(),
       ...(status && { "content-type": "application/json" }),
       ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),

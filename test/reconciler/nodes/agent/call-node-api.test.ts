@@ -48,6 +48,22 @@ it("an agent reads the UID of its node for each call: the node may have been reg
   assert.deepEqual(seen, ["old", "new"]);
 });
 
+it("an agent that cannot read its node sends the UID of its last call, and calls nobody without any", async (t) => {
+  const uids = [undefined, "known", undefined];
+  const seen: unknown[] = [];
+  const call = await callServer(
+    t,
+    ({ headers }, response) => {
+      seen.push(headers["brupopnodeuid"]);
+      response.end();
+    },
+    async () => uids.shift() ?? Promise.reject(new Error("the API server is away")),
+  );
+  await assert.rejects(call("update"), /the API server is away/);
+  for (const route of ["update", "uncordon"] as const) await call(route);
+  assert.deepEqual(seen, ["known", "known"]);
+});
+
 it("an agent that the node API sends away with Retry-After: 0 does not come back within a second", async (t) => {
   const call = await callServer(
     t,
