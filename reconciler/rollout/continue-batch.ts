@@ -7,7 +7,6 @@
  * serving; only the counts by revision leave it out. They leave out pods of neither revision as well, so the pods of a
  * zone with such pods must be listed.
  */
-import { isDeepStrictEqual } from "node:util";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { isReady } from "../model/health.ts";
 import type { Pod } from "../model/pod.ts";
@@ -48,7 +47,7 @@ const zoneUnchanged: BatchRule = ({ zone, now }) => {
   const isSame = (["generation", "maxUnavailable", "accelerates"] as const).every(
     (key) => current?.[key] === zone[key],
   );
-  return isSame && isDeepStrictEqual(current?.bypass, zone.bypass) ? undefined : `${zone.name} was changed`;
+  return isSame && current?.bypass?.until === zone.bypass?.until ? undefined : `${zone.name} was changed`;
 };
 
 /** Stops at a window that has closed or was set meanwhile: an annotation does not change the generation. */

@@ -46,7 +46,7 @@ patches:
     patch: '[{"op": "add", "path": "/spec/jobTemplate/spec/template/spec/nodeSelector", "value": {"pool": "infra"}}]'
 `;
 
-const PATCHES = await readPatches({ RELEASE: "mimir", NAMESPACE: "cell-a-1" });
+const PATCHES = await readPatches({ OPERATOR: "mimir-rollout-operator", NAMESPACE: "cell-a-1" });
 
 const CHOICES: Readonly<Record<string, Choice>> = {
   complete: { values: {}, kustomize: [{}] },
