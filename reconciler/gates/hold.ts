@@ -116,16 +116,15 @@ export function reasonOf(gate: Gate, stage: Stage): Extract<Reason, `Gate${strin
 }
 
 /**
- * The problem of a gate's present spec. `isFinal`: the gate opens only once it is corrected. Once a check of the stage has
- * been answered, only a refusal in the stage is: an earlier one may be answered when it is asked again.
+ * The problem of a gate's present spec. `isFinal`: the gate opens only once it is corrected. Of expressions, only a
+ * refusal in the stage is final: one that was refused before may be answered when it is asked again.
  */
 function problemOf({ generation, observedGeneration, onError, conditions }: Gate, { state, checks }: Stage) {
   if (state !== "Waiting" || generation !== observedGeneration) return undefined;
   const valid = conditions.find(({ type }) => type === "Valid");
   if (valid?.reason === "SpecUnreadable") return { message: valid.message, isFinal: true };
   if (valid?.reason !== "ExpressionInvalid" || onError === "Proceed") return undefined;
-  const isUnanswered = checks.every(({ lastVerdict }) => lastVerdict === "Error");
-  return { message: valid.message, isFinal: isUnanswered || checks.some(isCheckRefused) };
+  return { message: valid.message, isFinal: checks.some(isCheckRefused) };
 }
 
 const PLACES: Readonly<Record<Point, (zone: string) => string>> = {

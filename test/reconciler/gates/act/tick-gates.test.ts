@@ -67,7 +67,8 @@ onCluster("gates show what Prometheus says of an expression, before a zone waits
   prometheus.answer = () => ({ status: 503, body: "" });
   deploy(stage, "x:2");
   const unasked = await hold(20);
-  assert.deepEqual([unasked.reason, unasked.message.includes(message)], ["GateInvalid", true], "what it said counts");
+  assert.equal(unasked.reason, "GateUnreachable", "the last word is the last answer");
+  assert.ok(unasked.message.includes(`it may be invalid (${message})`), unasked.message);
   prometheus.answer = () => ({ status: 400, body: failure("1:17: parse error") });
   const refused = await hold(30);
   assert.equal(refused.reason, "GateInvalid");
