@@ -27,34 +27,28 @@ export type CallNodeApi = (route: NodeApiRoute, request?: NodeApiRequest) => Pro
 interface NodeApiOptions extends Carrier {
   /** `https://brupop-apiserver.brupop-bottlerocket-aws.svc.cluster.local:443`. */
   readonly url: URL;
-  readonly nodeName: string;
-  /**
-   * Read again for each request: a Node that was deleted is registered with another UID, and the kubelet replaces the
-   * token and the CA. While the Node cannot be read, the UID of the last call is sent.
-   */
-  readonly readUid: () => Promise<string>;
+  readonly node: { readonly name: string; readonly uid: string };
+  /** Reads the node's UID after a 403: a Node that was deleted is registered again with another one. By default it stays. */
+  readonly readUid?: () => Promise<string>;
+  /** The token and the CA are read again for each request: the kubelet replaces both. */
   readonly readToken: () => Promise<string>;
   readonly readCa: () => Promise<string>;
 }
 
 /** Milliseconds; the API answers by 90 % of its own timeout, 10 s by default. */
 const ANSWER_MS = 30_000;
+const FORBIDDEN = 403;
 
-export function createNodeApi({ url, nodeName, readUid, readToken, readCa, open, clock }: NodeApiOptions): CallNodeApi {
+export function createNodeApi({ url, node, readUid, readToken, readCa, open, clock }: NodeApiOptions): CallNodeApi {
   // The token of each request must not be readable on its way.
   if (url.protocol !== "https:")
     throw new RolloutError("BadConfiguration", `bad configuration: the node API at ${url.href} is not served over TLS`);
-  let last: string | undefined;
+  let { uid } = node;
   return async (route, { status, ifMatch } = {}) => {
     const { method, path } = ROUTES[route];
     const target = new URL(path, url);
-    const uid = await readUid().catch((error: unknown) => {
-      if (last === undefined) throw error;
-      return last;
-    });
-    last = uid;
     const headers = {
-      BrupopNodeName: nodeName,
+      BrupopNodeName: node.name,
       BrupopNodeUid: uid,
       BrupopK8sAuthToken: (await readToken()).trim(),
       ...(status && { "content-type": "application/json" }),
@@ -64,6 +58,7 @@ export function createNodeApi({ url, nodeName, readUid, readToken, readCa, open,
     const answer = await withinDeadline(`${method} ${target.href}`, { timeoutMs: ANSWER_MS, clock }, (signal) =>
       exchange(target, { ...sending, signal }),
     );
+    if (answer.status === FORBIDDEN && readUid) uid = await readUid().catch(() => uid);
     return { status: answer.status, text: answer.text, retryAfterMs: readRetryAfter(answer.headers) };
   };
 }

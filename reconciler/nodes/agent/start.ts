@@ -42,11 +42,9 @@ export async function startAgent(
   const log = createLog({ ...logging, write, now: () => new Date(machine.now()) });
   const cluster = connectCluster(await connect({}), { timeoutMs: 10_000, clock: machine });
   const readUid = async (): Promise<string> => (await cluster.get(nodes, { name: nodeName })).metadata?.uid ?? "";
-  // Without rights or credentials the agent ends at once: its pod shows why.
-  await readUid();
   const callApi = createNodeApi({
     url: nodeApi(configuration),
-    nodeName,
+    node: { name: nodeName, uid: await readUid() },
     readUid,
     readToken: () => read(token),
     readCa: () => read(ca),

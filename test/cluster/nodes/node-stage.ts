@@ -123,7 +123,7 @@ export async function openNodeStage({
     callAs: ({ metadata }, readToken) =>
       createNodeApi({
         url: new URL(`https://localhost:${tlsPort}`),
-        nodeName: metadata?.name ?? "",
+        node: { name: metadata?.name ?? "", uid: metadata?.uid ?? "" },
         readUid: async () => (await admin.call<Node>("GET", `/api/v1/nodes/${metadata?.name}`)).metadata?.uid ?? "",
         readToken,
         readCa: async () => caPem,

@@ -65,8 +65,7 @@ export async function playHost(
       stop: stop.signal,
       callApi: createNodeApi({
         url: api.url,
-        nodeName: node,
-        readUid: async () => uidOf(store, node),
+        node: { name: node, uid: uidOf(store, node) },
         readToken,
         readCa: async () => api.caPem,
       }),

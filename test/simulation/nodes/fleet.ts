@@ -239,8 +239,7 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
     const { process } = startProcess("speaker");
     const call = createNodeApi({
       url: PLACES.nodeApi(),
-      nodeName: host.name,
-      readUid: () => Promise.resolve(store.get("nodes", undefined, host.name)?.metadata.uid ?? ""),
+      node: { name: host.name, uid: store.get("nodes", undefined, host.name)?.metadata.uid ?? "" },
       readToken: () => tokenOf(podOf(host.name)),
       readCa: () => Promise.resolve(""),
       open: network.openApi(process),
