@@ -166,9 +166,11 @@ async function startCluster(webhook: { readonly port?: number | undefined; reado
   return { child, kubeconfig, calls };
 }
 
+/** A pod has no KUBECONFIG: with that of the caller, the processes would serve another cluster than the one measured. */
 function startNode(script: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+  const { KUBECONFIG: _, ...inherited } = process.env;
   return spawn(process.execPath, [...NODE_ARGS, "--import", AS_POD, ...script], {
-    env: { ...process.env, ...MALLOC_ENV, ...env },
+    env: { ...inherited, ...MALLOC_ENV, ...env },
     stdio: ["ignore", "ignore", "inherit"],
   });
 }
