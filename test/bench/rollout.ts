@@ -68,7 +68,7 @@ async function benchShape(shape: Shape): Promise<Row[]> {
 function zonesOf({ group, zones, replicas, atOnce }: Shape): ZoneOptions[] {
   const annotations = { "rollout-max-unavailable": String(atOnce) };
   const names = Array.from({ length: zones }, (_, i) => `${group}-zone-${"abcde"[i]}`);
-  return names.map((name) => ({ group, name, replicas, annotations, sim }));
+  return names.map((name) => ({ group, name, replicas, annotations, selectsByGroup: true, sim }));
 }
 
 /** Milliseconds of the loop, without a reconciler. */

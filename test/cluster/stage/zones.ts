@@ -10,6 +10,8 @@ export interface ZoneOptions {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly strategy?: object;
+  /** True if it selects its pods by the label of the group, too, as the field's charts do. */
+  readonly selectsByGroup?: boolean;
   readonly sim?: Sim;
 }
 
@@ -27,6 +29,7 @@ export function buildZone(options: ZoneOptions): StatefulSet {
     annotations = {},
     labels = {},
     strategy = { type: "OnDelete" },
+    selectsByGroup = false,
     sim = {},
   } = options;
   return {
@@ -42,7 +45,7 @@ export function buildZone(options: ZoneOptions): StatefulSet {
       serviceName: name,
       podManagementPolicy: "Parallel",
       updateStrategy: strategy,
-      selector: { matchLabels: { zone: name } },
+      selector: { matchLabels: { zone: name, ...(selectsByGroup && { "rollout-group": group }) } },
       template: buildTemplate({ group, name, image, sim }),
     },
   };
