@@ -81,7 +81,10 @@ function showHold(
   const { reason = "", phase, message = "", objects = [], since, nextCheck } = hold;
   const { namespace, name, status } = group;
   const remedy = remedyFor(reason, { namespace, group: status.group ?? name, zones: live, message, objects });
-  const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(", ");
+  const names = objects.map(({ kind, name }, i) => [
+    i > 0 && " ",
+    h("span", { class: "name" }, `${kind} ${name}${i + 1 < objects.length ? "," : ""}`),
+  ]);
   return h(
     "li",
     {},
@@ -91,7 +94,7 @@ function showHold(
     showTime(since, now),
     isInFuture(nextCheck, now) && [", until ", showTime(nextCheck, now)],
     h("p", {}, nameImages(message, live)),
-    names !== "" && h("p", { class: "faint" }, names),
+    names.length > 0 && h("p", { class: "faint" }, names),
     showRemedy(remedy),
   );
 }

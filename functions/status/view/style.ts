@@ -24,7 +24,7 @@ button { font: inherit; color: inherit; background: var(--card); border: 1px sol
 p { margin: .25rem 0; } ul, ol { margin: .25rem 0; padding-left: 1.25rem; }
 dl { display: flex; flex-wrap: wrap; gap: .25rem 2rem; margin: .25rem 0; } dl div { display: flex; gap: .5rem; } dt { color: var(--faint); } dd { margin: 0; }
 .group { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1rem; margin: .75rem 0; }
-.group, header, .scroll { overflow-wrap: break-word; }
+.group, header, .scroll { overflow-wrap: break-word; } time { white-space: nowrap; } .name { display: inline-block; max-width: 100%; }
 .scroll { overflow-x: auto; margin: .5rem 0; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-top: 1px solid var(--line); font-weight: normal; }
