@@ -94,7 +94,7 @@ interface Held {
 
 function describeHold(gate: Gate, { zone, who, record }: Held, stage: Stage | undefined): Hold {
   const reason = stage ? reasonOf(gate, stage) : "GateWaiting";
-  const rest = stage && stage.state !== "Passed" ? describeStage(gate, stage, record) : "the step is recorded first";
+  const rest = stage && stage.state !== "Passed" ? describeStage(gate, stage, record) : "its status is being written";
   const message = `${who} ${reason === "GateFailed" ? "is stopped by" : "waits for"} gate ${gate.ref.name}: ${rest}`;
   const until = stage && reason !== "GateFailed" && reason !== "GateInvalid" ? nextAt(gate, stage) : undefined;
   return {
