@@ -50,13 +50,13 @@ const advisory = (id: string) => ({
 
 it("fails on a vulnerability of a package in the image", async () => {
   const { code, text } = await auditAt(200, { jose: [advisory("GHSA-1")] });
-  assert.match(text, /vulnerable: GHSA-1 \(high\) jose \*: it leaks/);
+  assert.match(text, /vulnerable: jose \* \(high\)/);
   assert.equal(code, 1);
 });
 
 it("succeeds where the registry knows none", async () => {
   const { code, text } = await auditAt(200, {});
-  assert.match(text, /audited: 0 unexplained/);
+  assert.match(text, /audited: 0 vulnerable/);
   assert.equal(code, 0, text);
 });
 
