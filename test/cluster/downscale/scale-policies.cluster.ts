@@ -4,15 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import type { Admin } from "../stage/client.ts";
 import { KUBECTL, type KubectlResult, runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
+import { openPlaceFor } from "../stage/place.ts";
 import { until } from "../stage/until.ts";
 
 const RESTART = join(import.meta.dirname, "../../plane/restart");
@@ -32,18 +32,14 @@ if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
 } else {
   test("the policies of /scale refuse by themselves, and nothing by a label of yesterday", async (t) => {
     await promisify(execFile)(RESTART, ["kube-apiserver", "0"], { env: { ...process.env, RUN } });
-    const admin = await connectAdmin(process.env["KUBECONFIG"]);
-    const namespace = `zw-${randomBytes(4).toString("hex")}`;
-    const kubectl = (...args: readonly string[]): Promise<KubectlResult> =>
-      runKubectl(["--namespace", namespace, ...args]);
+    const place = await openPlaceFor(t);
+    const { admin, namespace } = place;
+    const kubectl = (...args: readonly string[]): Promise<KubectlResult> => place.kubectl(args);
     const policies = (await renderPolicies(namespace)).filter(({ metadata }) => metadata.name.includes("-scale."));
     const bindings = policies.filter(({ kind }) => kind.endsWith("Binding"));
     assert.equal(bindings.length, 3);
-    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-    t.after(async () => {
+    place.defer(async () => {
       for (const policy of policies) await deleteManifest(admin, policy);
-      await remove(admin, `/api/v1/namespaces/${namespace}`);
-      admin.close();
     });
     for (const policy of policies) await createManifest(admin, policy);
     const targets = Object.keys(KINDS).flatMap((plural) =>

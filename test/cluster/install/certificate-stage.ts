@@ -3,14 +3,11 @@
  * configurations.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { untilAllowed, writeKubeconfig } from "../stage/access.ts";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
+import { type OpenPlace, openPlace } from "../stage/place.ts";
 import { type TestProcess, startEntry } from "../stage/process.ts";
 
 const ENTRIES = { job: "infra/certs/act/main.ts", reconciler: "reconciler/run/main.ts" } as const;
@@ -20,9 +17,9 @@ const RBAC = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "C
 
 type Hook = Manifest & WebhookConfiguration;
 
-export interface CertificateStage {
-  readonly admin: Admin;
-  readonly namespace: string;
+export interface CertificateStage extends OpenPlace {
+  /** The names of the configurations of the project's manifests, without the namespace. */
+  readonly hooks: readonly string[];
   /** One of the webhook configurations of the project's manifests, by its name without the namespace. */
   readonly hook: (name: string) => Hook;
   readonly addHook: (name: string) => Promise<void>;
@@ -38,26 +35,21 @@ export interface CertificateStage {
   readonly emptySecret: () => Promise<void>;
   /** Starts one of our processes under its ServiceAccount. */
   readonly start: (entry: keyof typeof ENTRIES, env?: Readonly<Record<string, string>>) => TestProcess;
-  readonly close: () => Promise<void>;
 }
 
 /** On the cluster of KUBECONFIG. */
 export async function openCertificateStage(): Promise<CertificateStage> {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-certs-${randomBytes(3).toString("hex")}`;
-  const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
+  const place = await openPlace();
+  const { admin, namespace, folder, defer } = place;
   const manifests = await renderManifests(namespace);
   const hooks = manifests.filter(({ kind }) => kind.endsWith("WebhookConfiguration")) as Hook[];
-  /** Cluster-scoped objects that we created and have to delete. */
-  const created: Manifest[] = [];
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-  for (const manifest of manifests.filter(({ kind }) => RBAC.has(kind))) {
-    if ((await createManifest(admin, manifest)) && manifest.metadata.namespace === undefined) created.push(manifest);
-  }
+  for (const manifest of manifests.filter(({ kind }) => RBAC.has(kind)))
+    if (await createManifest(admin, manifest)) defer(() => deleteManifest(admin, manifest));
+  for (const manifest of hooks) defer(() => deleteManifest(admin, manifest));
   const certificate = { verbs: ["update"], apiGroups: [""], resources: ["secrets"], resourceNames: [SECRET] };
   for (const account of Object.values(ACCOUNTS)) {
     await untilAllowed(admin, { namespace, account }, certificate);
-    await writeKubeconfig({ admin, namespace, folder }, account);
+    await writeKubeconfig(place, account);
   }
 
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
@@ -65,8 +57,8 @@ export async function openCertificateStage(): Promise<CertificateStage> {
     hooks.find(({ metadata }) => metadata.name === `${name}-${namespace}`) ?? assert.fail(name);
   const pathOf = (name: string): string => `${pathOfManifest(hook(name))}/${name}-${namespace}`;
   return {
-    admin,
-    namespace,
+    ...place,
+    hooks: hooks.map(({ metadata }) => metadata.name.replace(`-${namespace}`, "")),
     hook,
     addHook: async (name) => void (await createManifest(admin, hook(name))),
     removeHook: (name) => deleteManifest(admin, hook(name)),
@@ -83,12 +75,6 @@ export async function openCertificateStage(): Promise<CertificateStage> {
     start(entry, env = {}) {
       const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, ACCOUNTS[entry]) };
       return startEntry(ENTRIES[entry], { PATH: process.env["PATH"] ?? "", ...own, ...env });
-    },
-    async close() {
-      for (const manifest of [...hooks, ...created]) await deleteManifest(admin, manifest);
-      await remove(admin, `/api/v1/namespaces/${namespace}`);
-      admin.close();
-      await rm(folder, { recursive: true, force: true });
     },
   };
 }

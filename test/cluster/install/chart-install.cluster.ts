@@ -3,13 +3,12 @@
  * takes away.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
-import { CHART, type Helm, HELM } from "./helm.ts";
+import { CHART, HELM } from "./helm.ts";
 import { define } from "../stage/definitions.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
 import { deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
+import { openPlaceFor, type Place } from "../stage/place.ts";
 
 interface Stored extends Manifest {
   readonly metadata: Manifest["metadata"] & {
@@ -21,15 +20,14 @@ interface Stored extends Manifest {
   readonly status?: object;
 }
 
-interface Place {
-  readonly admin: Admin;
-  readonly namespace: string;
+interface ChartPlace extends Place {
   /** What kustomize renders for it. */
   readonly manifests: readonly Manifest[];
   readonly helm: (command: string, values?: object, flags?: readonly string[]) => Promise<KubectlResult>;
   /** The same; fails the test with Helm's words if it fails. */
-  readonly mustHelm: Place["helm"];
-  readonly kubectl: (verb: "apply" | "delete") => Promise<void>;
+  readonly mustHelm: ChartPlace["helm"];
+  /** kubectl with all manifests. */
+  readonly withAll: (verb: "apply" | "delete") => Promise<void>;
   /** What the API server has of the manifests, in their order. */
   readonly readAll: () => Promise<Stored[]>;
 }
@@ -42,11 +40,10 @@ const SECRET = "rollout-operator-self-signed-certificate";
 const ADDRESSES = new Set(["clusterIP", "clusterIPs"]);
 const TOOLS = /helm|kubectl|managed-by|deployment\.kubernetes\.io/;
 
-/** A namespace of its own, without a release when the test ends. */
-async function openPlaceOf({ run: runHelm }: Helm, t: TestContext): Promise<Place> {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-chart-${randomBytes(3).toString("hex")}`;
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+/** Without a release when the test ends. */
+async function openChartPlace(t: TestContext): Promise<ChartPlace> {
+  const place = await openPlaceFor(t);
+  const { admin, namespace } = place;
   const manifests = await renderManifests(namespace);
   await define(
     admin,
@@ -56,22 +53,19 @@ async function openPlaceOf({ run: runHelm }: Helm, t: TestContext): Promise<Plac
     "rolloutgroups",
     "zoneawarepoddisruptionbudgets",
   );
-  t.after(async () => {
+  place.defer(async () => {
     const isHook = ({ kind }: Manifest): boolean => kind.endsWith("WebhookConfiguration");
     for (const one of manifests.toSorted((a, b) => Number(isHook(b)) - Number(isHook(a))))
       await deleteManifest(admin, one);
-    await remove(admin, `/api/v1/namespaces/${namespace}`);
-    admin.close();
   });
-  const helm: Place["helm"] = async (command, values = {}, flags = []) => {
+  const helm: ChartPlace["helm"] = async (command, values = {}, flags = []) => {
     const chart = command === "uninstall" ? [] : [CHART, "--values", "-"];
     // Definitions are everybody's: by default, Helm 4 refuses where they differ.
     const skip = command === "install" ? ["--skip-crds"] : [];
-    return await runHelm([command, RELEASE, ...chart, "--namespace", namespace, ...skip, ...flags], values);
+    return await HELM.run([command, RELEASE, ...chart, "--namespace", namespace, ...skip, ...flags], values);
   };
   return {
-    admin,
-    namespace,
+    ...place,
     manifests,
     helm,
     async mustHelm(...command) {
@@ -79,7 +73,7 @@ async function openPlaceOf({ run: runHelm }: Helm, t: TestContext): Promise<Plac
       assert.equal(result.code, 0, result.text);
       return result;
     },
-    async kubectl(verb) {
+    async withAll(verb) {
       const { code, text } = await runKubectl([verb, "-f", "-"], { apiVersion: "v1", kind: "List", items: manifests });
       assert.equal(code, 0, text);
     },
@@ -101,22 +95,21 @@ function withoutTraces({ metadata, spec = {}, status, ...object }: Stored): obje
 /** Changes with an object, and not with its status. */
 const versionOf = ({ kind, metadata: { name, generation, resourceVersion } }: Stored): string =>
   `${kind} ${name} ${generation === undefined ? `version ${resourceVersion}` : `generation ${generation}`}`;
-const versionsIn = async ({ readAll }: Place): Promise<string[]> => (await readAll()).map((one) => versionOf(one));
+const versionsIn = async ({ readAll }: ChartPlace): Promise<string[]> => (await readAll()).map((one) => versionOf(one));
 
 describe("the chart on a cluster", { skip: HELM.missing }, () => {
-  const openPlace = (t: TestContext): Promise<Place> => openPlaceOf(HELM, t);
   it("installs what kubectl apply -k installs", async (t) => {
-    const place = await openPlace(t);
+    const place = await openChartPlace(t);
     const read = async (): Promise<object[]> => (await place.readAll()).map((one) => withoutTraces(one));
-    await place.kubectl("apply");
+    await place.withAll("apply");
     const applied = await read();
-    await place.kubectl("delete");
+    await place.withAll("delete");
     await place.mustHelm("install", IMAGE);
     assert.deepEqual(await read(), applied);
   });
 
   it("an upgrade with unchanged values changes nothing, the certificate and the bundles in the configurations included", async (t) => {
-    const place = await openPlace(t);
+    const place = await openChartPlace(t);
     await place.mustHelm("install");
     await place.admin.call("PATCH", `/api/v1/namespaces/${place.namespace}/secrets/${SECRET}`, {
       data: { "tls.crt": "YQ==" },
@@ -136,37 +129,8 @@ describe("the chart on a cluster", { skip: HELM.missing }, () => {
     }
   });
 
-  it("an upgrade to another image changes the three that run it, after a wrong one, too", async (t) => {
-    const place = await openPlace(t);
-    await place.mustHelm("install", { image: { tag: "wrong" } });
-    for (const tag of ["right", "next"]) {
-      const before = await versionsIn(place);
-      await place.mustHelm("upgrade", { image: { tag } });
-      const changed = (await place.readAll()).filter((one) => !before.includes(versionOf(one)));
-      assert.deepEqual(changed.map(({ metadata }) => metadata.name).toSorted(), [
-        "zonewise-certificates",
-        "zonewise-functions",
-        "zonewise-reconciler",
-      ]);
-    }
-  });
-
-  it("an upgrade names what kubectl has changed, and takes it back only on request", async (t) => {
-    const place = await openPlace(t);
-    await place.mustHelm("install");
-    const hook = (await place.readAll()).find(({ kind }) => kind === "ValidatingWebhookConfiguration");
-    assert.ok(hook);
-    const path = `${pathOfManifest(hook)}/${hook.metadata.name}`;
-    const { webhooks: [before] = [] } = hook as unknown as { webhooks?: { failurePolicy: string }[] };
-    await place.admin.call("PATCH", path, { webhooks: [{ ...before, failurePolicy: "Ignore" }] });
-    assert.match((await place.helm("upgrade")).text, /conflict with .*failurePolicy/);
-    await place.mustHelm("upgrade", {}, ["--force-conflicts"]);
-    const { webhooks: [after] = [] } = await place.admin.call<{ webhooks?: { failurePolicy: string }[] }>("GET", path);
-    assert.equal(after?.failurePolicy, before?.failurePolicy);
-  });
-
   it("helm uninstall takes all of it away, and leaves the definitions", async (t) => {
-    const { admin, namespace, manifests, mustHelm } = await openPlace(t);
+    const { admin, namespace, manifests, mustHelm } = await openChartPlace(t);
     await mustHelm("install");
     await mustHelm("uninstall", {}, ["--wait"]);
     for (const one of manifests)
@@ -182,8 +146,8 @@ describe("the chart on a cluster", { skip: HELM.missing }, () => {
   });
 
   it("takes over what kubectl apply -k has installed, only on request", async (t) => {
-    const place = await openPlace(t);
-    await place.kubectl("apply");
+    const place = await openChartPlace(t);
+    await place.withAll("apply");
     const { code, text } = await place.helm("install", IMAGE);
     assert.notEqual(code, 0);
     assert.match(text, /exists and cannot be imported into the current release/);
@@ -196,7 +160,7 @@ describe("the chart on a cluster", { skip: HELM.missing }, () => {
   });
 
   it("refuses to be installed beside another Service of its name, such as the original's", async (t) => {
-    const { admin, namespace, helm } = await openPlace(t);
+    const { admin, namespace, helm } = await openChartPlace(t);
     const spec = { selector: { name: "rollout-operator" }, ports: [{ port: 443 }] };
     await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
       metadata: { name: "rollout-operator" },

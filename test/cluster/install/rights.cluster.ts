@@ -1,18 +1,14 @@
 /** What the API server allows our ServiceAccounts, and what it must not, as it answers SubjectAccessReviews. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import { applyRbac } from "../stage/access.ts";
+import { createManifest, deleteManifest, renderManifests, WITH_STATUS_PAGE } from "../stage/manifests.ts";
+import { openPlace } from "../stage/place.ts";
 import { until } from "../stage/until.ts";
-import {
-  createManifest,
-  deleteManifest,
-  type Manifest,
-  renderManifests,
-  WITH_STATUS_PAGE,
-} from "../stage/manifests.ts";
 
-const namespace = `zw-rights-${randomBytes(3).toString("hex")}`;
+const place = await openPlace();
+after(place.close);
+const { admin, namespace } = place;
 const SECRET = "rollout-operator-self-signed-certificate";
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 
@@ -25,6 +21,7 @@ type Request = string;
 const ALLOWED: Readonly<Record<string, readonly Request[]>> = {
   reconciler: [
     "delete pods /p",
+    "get secrets /zonewise-prometheus",
     "create pods/eviction /p",
     "patch statefulsets.apps /s",
     `get secrets /${SECRET}`,
@@ -113,9 +110,6 @@ function readRequest(request: Request): object {
   return { verb, group, resource, subresource, name, ...(where !== undefined && { namespace: where || namespace }) };
 }
 
-let admin: Admin;
-let created: readonly Manifest[] = [];
-
 async function isAllowed(account: string, request: Request): Promise<boolean> {
   const own = `system:serviceaccounts:${namespace}`;
   const user = `system:serviceaccount:${namespace}:zonewise-${account}`;
@@ -131,19 +125,16 @@ async function isAllowed(account: string, request: Request): Promise<boolean> {
 }
 
 before(async () => {
-  admin = await connectAdmin(process.env["KUBECONFIG"]);
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   const kinds = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);
-  created = (await renderManifests(namespace, WITH_STATUS_PAGE)).filter(({ kind }) => kinds.has(kind));
-  for (const manifest of created) await createManifest(admin, manifest);
+  const manifests = await renderManifests(namespace, WITH_STATUS_PAGE);
+  for (const manifest of manifests.filter(({ kind }) => kinds.has(kind))) {
+    place.defer(() => deleteManifest(admin, manifest));
+    await createManifest(admin, manifest);
+  }
+  await applyRbac(admin, namespace, "prometheus-secrets");
   // An API server knows a new binding after a moment.
   for (const [account, requests] of Object.entries(ALLOWED))
     for (const request of requests) await until(`${account} may ${request}`, () => isAllowed(account, request));
-});
-after(async () => {
-  for (const manifest of created) await deleteManifest(admin, manifest);
-  await remove(admin, `/api/v1/namespaces/${namespace}`);
-  admin.close();
 });
 
 for (const account of ["reconciler", "functions", "certificates", "status"])

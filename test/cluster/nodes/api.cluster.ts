@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
+import { type OpenPlace, openPlace } from "../stage/place.ts";
 import { until } from "../stage/until.ts";
 import { AGENT, type NodeClusterStage, openNodeStage } from "./node-stage.ts";
 
@@ -14,6 +15,7 @@ interface AgentPod {
   readonly uid: string;
 }
 
+let place: OpenPlace;
 let stage: NodeClusterStage;
 let node: Node;
 let other: Node;
@@ -37,7 +39,8 @@ const statusOf = async (token: string, of = node): Promise<number> =>
   (await stage.callAs(of, async () => token)("create")).status;
 
 before(async () => {
-  stage = await openNodeStage({ nodes: 2 });
+  place = await openPlace();
+  stage = await openNodeStage(place, 2);
   [node, other] = stage.nodes as [Node, Node];
   pod = await createPod(node);
   otherPod = await createPod(other);
@@ -45,7 +48,7 @@ before(async () => {
   // An API server knows new bindings after a moment.
   await until("the node API has its rights", async () => (await statusOf(token)) === 200);
 });
-after(() => stage.close());
+after(() => place.close());
 
 describe("the node API, called with a token that a real API server reviews,", () => {
   it("refuses a token for another audience", async () =>

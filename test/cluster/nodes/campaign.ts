@@ -11,12 +11,10 @@ import { createLog } from "../../../infra/log.ts";
 import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import type { CallNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
-import { createHostApi } from "../../../reconciler/nodes/agent/host-api.ts";
-import { runAgent } from "../../../reconciler/nodes/agent/loop.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Host, startHost } from "../../host/host-server.ts";
+import { type PlayedHost, playHost } from "../../host/play-host.ts";
 import { buildKubeconfig } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import { follow } from "../stage/follow.ts";
@@ -30,11 +28,8 @@ import { make } from "../../builders.ts";
 export const FROM = "1.0.0";
 export const TO = "1.1.0";
 
-export interface PlayedNode {
+export interface PlayedNode extends PlayedHost {
   readonly node: Node;
-  readonly host: Host;
-  readonly restartAgent: () => Promise<void>;
-  readonly stop: () => Promise<void>;
 }
 
 interface AgentPod {
@@ -86,59 +81,19 @@ async function playNode(stage: NodeClusterStage, node: Node, cluster: Cluster): 
   const pod = await untilAgentPod(stage, name);
   // The kubelet's file: one token for its hour.
   const token = await stage.requestToken({ pod });
-  let agent: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
-  const host = await startHost({
-    version: FROM,
-    offers: TO,
-    rebootMs: 300,
-    async onReboot(phase, { facts }) {
-      if (phase === "down") void stopAgent();
-      await reportBoot(admin, name, { ready: phase === "up", bootId: facts().bootId });
-      if (phase === "up") startAgent();
-    },
-  });
-  const log = createLog({ level: "error", write: (line) => void process.stderr.write(line), now: () => new Date() });
-  function startAgent(): void {
-    const stop = new AbortController();
-    const tools = {
+  const played = await playHost({
+    host: { version: FROM, offers: TO, rebootMs: 300 },
+    agent: {
       cluster,
-      log,
-      namespace,
       clock: systemClock,
-      stop: stop.signal,
-      callApi: askSooner(stage.callAs(node, async () => token)),
+      log: createLog({ level: "error", write: (line) => void process.stderr.write(line), now: () => new Date() }),
+      namespace,
       nodeName: name,
-      host: createHostApi(host.socketPath),
-      readBootId: async () => host.facts().bootId,
-      pollMs: 50,
-      actionMs: 60_000,
-      refreshMs: 60_000,
-      rebootMs: 60_000,
-      exclusionMs: 0,
-      memory: {},
-    };
-    agent = { stop, ended: runAgent(tools, { pauseMs: 500, idleMs: 2000 }) };
-  }
-  async function stopAgent(): Promise<void> {
-    const ending = agent;
-    agent = undefined;
-    ending?.stop.abort();
-    await ending?.ended;
-  }
-  await reportBoot(admin, name, { ready: true, bootId: host.facts().bootId });
-  startAgent();
-  return {
-    node,
-    host,
-    async restartAgent() {
-      await stopAgent();
-      startAgent();
+      callApi: askSooner(stage.callAs(node, async () => token)),
     },
-    async stop() {
-      await stopAgent();
-      await host.stop();
-    },
-  };
+    reportBoot: (boot) => reportBoot(admin, name, boot),
+  });
+  return { ...played, node };
 }
 
 /** Creates one StatefulSet in each zone of the stage, on its nodes; resolves once all pods are ready. */

@@ -3,9 +3,7 @@
  * the manifests, with a conversion, and removed.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { composeNodeApi } from "../../../functions/nodes/compose.ts";
@@ -16,16 +14,19 @@ import type { Secret } from "../../../infra/kubernetes/resources.ts";
 import { collect } from "../../infra/manifests.ts";
 import { freePort } from "../../loopback.ts";
 import { buildKubeconfig } from "../stage/access.ts";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import { connectAdmin, remove } from "../stage/client.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { type Manifest, renderManifests } from "../stage/manifests.ts";
+import { openPlace } from "../stage/place.ts";
 import { serverVariables } from "../stage/process.ts";
 import { until } from "../stage/until.ts";
 
 const FOLDER = "infra/manifests/node-updates";
 const HOME = "brupop-bottlerocket-aws";
 const CRD = "bottlerocketshadows.brupop.bottlerocket.aws";
-const namespace = `zw-nodeinst-${randomBytes(3).toString("hex")}`;
+const place = await openPlace();
+after(place.close);
+const { admin, namespace, folder, defer } = place;
 const shadows = (version: string): string =>
   `/apis/brupop.bottlerocket.aws/${version}/namespaces/${HOME}/bottlerocketshadows`;
 
@@ -39,13 +40,10 @@ interface RulesReview {
   };
 }
 
-let admin: Admin;
-let folder: string;
 /** What another test has left, but for what this one installs. */
 let strange: ReadonlySet<string>;
 /** In the order in which they are applied. */
 let parts: readonly (readonly Manifest[])[];
-const closing: (() => Promise<unknown>)[] = [];
 
 async function kubectl(args: readonly string[], items?: readonly Manifest[]): Promise<string> {
   const { code, text } = await runKubectl(args, items && { apiVersion: "v1", kind: "List", items });
@@ -76,10 +74,13 @@ const variablesOf = (kind: string): Record<string, string> =>
     ),
   );
 
+/** Of this installation, and of one that an earlier run has left. */
+async function removeAll(): Promise<void> {
+  for (const items of parts.toReversed())
+    await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
+}
+
 before(async () => {
-  admin = await connectAdmin(process.env["KUBECONFIG"]);
-  folder = await mkdtemp(join(tmpdir(), "node-install-"));
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   const all = await readTraces();
   strange = new Set(all.filter((name) => name.includes("-zw-") || name.includes("/zw-")));
   const setNamespace = (text: string): string => text.replace("namespace: zonewise", `namespace: ${namespace}`);
@@ -88,18 +89,8 @@ before(async () => {
     renderManifests(namespace, { folder: "infra/manifests/reconciler", components: ["infra/manifests/namespace"] }),
     renderManifests(namespace, { folder: FOLDER, edit: { [`${FOLDER}/reconciler.yaml`]: setNamespace } }),
   ]);
-  // What an earlier run has left.
-  for (const items of parts.toReversed())
-    await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
-});
-
-after(async () => {
-  for (const close of closing.toReversed()) await close();
-  for (const items of parts.toReversed())
-    await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
-  await remove(admin, `/api/v1/namespaces/${namespace}`);
-  admin.close();
-  await rm(folder, { recursive: true, force: true });
+  await removeAll();
+  defer(removeAll);
 });
 
 describe("node updates, installed beside a reconciler,", () => {
@@ -127,22 +118,6 @@ describe("node updates, installed beside a reconciler,", () => {
     await kubectl(["apply", "--dry-run=server", "-f", "examples/node-update-policy.yaml"]);
   });
 
-  it("are switched on by what they apply: the reconciler's next run reads it", async () => {
-    const [{ valueFrom } = {}] = collect(
-      parts[1],
-      (object) =>
-        (object["name"] === "NODE_UPDATES" ? object : undefined) as {
-          valueFrom?: { configMapKeyRef: { name: string; key: string } };
-        },
-    );
-    const { name = "", key = "" } = valueFrom?.configMapKeyRef ?? {};
-    const { data } = await admin.call<{ data: Record<string, string> }>(
-      "GET",
-      `/api/v1/namespaces/${namespace}/configmaps/${name}`,
-    );
-    assert.equal(data[key], "true");
-  });
-
   it("give the agents no right to write, whatever the resource, nor to read Secrets", async () => {
     const agent = await connectAdmin(await connectAs("brupop-agent-service-account"));
     const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: HOME } };
@@ -167,7 +142,7 @@ describe("node updates, installed beside a reconciler,", () => {
     const restricted = `${namespace}-restricted`;
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
     await admin.call("POST", "/api/v1/namespaces", { metadata: { name: restricted, labels } });
-    closing.push(() => remove(admin, `/api/v1/namespaces/${restricted}`));
+    defer(() => remove(admin, `/api/v1/namespaces/${restricted}`));
     const dryRun = (where: string, spec: object): Promise<string> =>
       admin
         .call("POST", `/api/v1/namespaces/${where}/pods?dryRun=All`, {
@@ -229,7 +204,7 @@ describe("node updates, installed beside a reconciler,", () => {
       systemClock,
     );
     const serving = runServer(api, stop.signal);
-    closing.push(async () => (stop.abort(), await serving));
+    defer(async () => (stop.abort(), await serving));
     // What kube-proxy does where there are containers.
     const external = {
       type: "ExternalName",

@@ -1,7 +1,5 @@
 /** The node API on the cluster of KUBECONFIG, under the rights of its manifests, with agents' pods and their tokens. */
-import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { certify } from "../../certify.ts";
@@ -10,11 +8,12 @@ import { type CallNodeApi, createNodeApi } from "../../../reconciler/nodes/agent
 import { freePort } from "../../loopback.ts";
 import { RESERVED } from "../../emulator/controllers/schedule.ts";
 import { buildKubeconfig } from "../stage/access.ts";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import { type Admin, remove } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
 import { until } from "../stage/until.ts";
 import { serverVariables, startEntry, type TestProcess } from "../stage/process.ts";
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
+import type { Place } from "../stage/place.ts";
 import { make } from "../../builders.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
@@ -32,25 +31,13 @@ export interface TokenTraits {
   readonly pod?: { readonly name: string; readonly uid: string };
 }
 
-export interface NodeClusterStage {
-  readonly admin: Admin;
-  readonly namespace: string;
-  readonly folder: string;
+export interface NodeClusterStage extends Place {
   readonly nodes: readonly Node[];
   readonly requestToken: (traits?: TokenTraits) => Promise<string>;
   /** Calls the API for a node with what `readToken` gives. */
   readonly callAs: (node: Node, readToken: () => Promise<string>) => CallNodeApi;
   /** Kills the API (SIGKILL), as if all its replicas were killed, and starts it again. */
   readonly restartApi: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
-export interface NodeStageOptions {
-  /** Simulated nodes, in zones in turn. */
-  readonly nodes: number;
-  readonly zones?: number;
-  /** A namespace that is there, and stays; otherwise a new one. */
-  readonly namespace?: string;
 }
 
 async function readManifests(file: string, namespace: string): Promise<Manifest[]> {
@@ -74,45 +61,38 @@ function inNamespace(
   };
 }
 
-/** Remember to close it. */
-export async function openNodeStage({
-  nodes: count,
-  zones = 3,
-  namespace: given,
-}: NodeStageOptions): Promise<NodeClusterStage> {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = given ?? `zw-nodes-${randomBytes(3).toString("hex")}`;
-  const folder = await mkdtemp(join(tmpdir(), "nodes-"));
+/** Serves the node API in the place until it is closed, beside so many simulated nodes, in three zones in turn. */
+export async function openNodeStage(place: Place, count: number): Promise<NodeClusterStage> {
+  const { admin, namespace, folder, defer } = place;
   await define(admin, "bottlerocketshadows", "nodeupdatepolicies");
   // A reconciler without any policy makes it; it selects all nodes, these too.
   await remove(admin, "/apis/zonewise.dev/v1/nodeupdatepolicies/default");
-  if (given === undefined) await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   const files = ["rbac-agent.yaml", "rbac-api.yaml", "rbac-reconciler.yaml", "agent.yaml"];
   const manifests = (await Promise.all(files.map((file) => readManifests(file, namespace)))).flat();
-  for (const manifest of manifests) await createManifest(admin, manifest);
-  const nodes = await createNodes(admin, namespace, { count, zones });
+  for (const manifest of manifests) {
+    if (manifest.kind.startsWith("ClusterRole")) defer(() => deleteManifest(admin, manifest));
+    await createManifest(admin, manifest);
+  }
+  const nodes = await createNodes(admin, namespace, count);
+  for (const { metadata } of nodes) defer(() => remove(admin, `/api/v1/nodes/${metadata?.name}`));
   const { caPem, certPem, keyPem } = await certify("localhost");
-  await writeFile(join(folder, "tls.crt"), certPem);
-  await writeFile(join(folder, "tls.key"), keyPem);
-  await writeFile(
-    join(folder, "kubeconfig"),
-    JSON.stringify(await buildKubeconfig(admin, namespace, "brupop-apiserver-service-account")),
-    {
-      mode: 0o600,
-    },
-  );
+  const own = join(folder, "node-api");
+  await mkdir(own);
+  await writeFile(join(own, "tls.crt"), certPem);
+  await writeFile(join(own, "tls.key"), keyPem);
+  const kubeconfig = await buildKubeconfig(admin, namespace, "brupop-apiserver-service-account");
+  await writeFile(join(own, "kubeconfig"), JSON.stringify(kubeconfig), { mode: 0o600 });
   const [tlsPort, port] = [await freePort(), await freePort()];
-  const env = serverVariables({ namespace, folder, tlsPort, port });
+  const env = serverVariables({ namespace, folder: own, tlsPort, port });
   const startApi = async (): Promise<TestProcess> => {
     const started = startEntry("functions/nodes/main.ts", { PATH: process.env["PATH"] ?? "", ...env });
     await until("the node API is ready", async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok);
     return started;
   };
   let api = await startApi();
+  defer(() => api.end());
   return {
-    admin,
-    namespace,
-    folder,
+    ...place,
     nodes,
     async requestToken({ account = AGENT, audience = "brupop-apiserver", namespace: of = namespace, pod } = {}) {
       const boundObjectRef = pod && { apiVersion: "v1", kind: "Pod", ...pod };
@@ -132,30 +112,17 @@ export async function openNodeStage({
       await api.kill();
       api = await startApi();
     },
-    async close() {
-      await api.end();
-      for (const { metadata } of nodes) await remove(admin, `/api/v1/nodes/${metadata?.name}`);
-      for (const manifest of manifests.filter(({ kind }) => kind.startsWith("ClusterRole")))
-        await deleteManifest(admin, manifest);
-      if (given === undefined) await remove(admin, `/api/v1/namespaces/${namespace}`);
-      admin.close();
-      await rm(folder, { recursive: true, force: true });
-    },
   };
 }
 
-/** Simulated nodes with the original's label, one zone after the other; they are of the test by a label. */
-async function createNodes(
-  { call }: Admin,
-  namespace: string,
-  { count, zones }: { readonly count: number; readonly zones: number },
-): Promise<Node[]> {
+/** With the original's label, one zone after the other; they are of the test by a label. */
+async function createNodes({ call }: Admin, namespace: string, count: number): Promise<Node[]> {
   const created: Node[] = [];
   for (let n = 0; n < count; n++) {
     const labels = {
       "kubernetes.io/os": "linux",
       "kubernetes.io/arch": "amd64",
-      "topology.kubernetes.io/zone": `${namespace}-${"abc"[n % zones]}`,
+      "topology.kubernetes.io/zone": `${namespace}-${"abc"[n % 3]}`,
       [TEST_LABEL]: namespace,
       [RESERVED]: "true",
       "bottlerocket.aws/updater-interface-version": "2.0.0",

@@ -7,9 +7,10 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { type Host, startHost } from "../../host/host-server.ts";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import type { Admin } from "../stage/client.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { type Manifest, renderManifests } from "../stage/manifests.ts";
+import { type OpenPlace, openPlace } from "../stage/place.ts";
 import { until } from "../stage/until.ts";
 import { buildImage } from "./containers.ts";
 import { findMissing, readMachine } from "./find-node.ts";
@@ -27,7 +28,6 @@ const [FROM, TO] = ["1.0.0", "1.1.0"];
 const MAX_MS = 400_000;
 /** MB (of 1024 kB, as in docs/reference/figures.md) that an agent may have resident. */
 const MAX_RESIDENT = 62;
-const namespace = `zw-real-nodes-${randomBytes(3).toString("hex")}`;
 
 /**
  * The node API's own pods have no other node: the last of them is under its budget, and the policy lets the node reboot
@@ -40,7 +40,9 @@ const POLICY = {
   spec: { health: { minReadySeconds: 2, timeoutSeconds: 180 }, drain: { timeoutSeconds: 1, onTimeout: "Reboot" } },
 };
 
+let place: OpenPlace;
 let admin: Admin;
+let namespace: string;
 let host: Host;
 let parts: readonly (readonly Manifest[])[];
 const figures: string[] = [];
@@ -96,7 +98,8 @@ const runNow = (of: string, cronJob: string): Promise<string> =>
 
 describe("node updates on a real node", { skip: missing ?? false }, () => {
   before(async () => {
-    admin = await connectAdmin(process.env["KUBECONFIG"]);
+    place = await openPlace();
+    ({ admin, namespace } = place);
     host = await startHost({
       version: FROM,
       offers: TO,
@@ -117,7 +120,6 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
         await restartAgent(facts().bootId, () => kubectl(agents));
       },
     });
-    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
     // The plane has no node-lifecycle controller, which would remove it: DaemonSets leave out nodes with it.
     await runKubectl(["taint", "node", NODE, "node.kubernetes.io/not-ready:NoSchedule-"]);
     const setNamespace = (text: string): string => text.replace("namespace: zonewise", `namespace: ${namespace}`);
@@ -156,8 +158,7 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
       await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
     await runKubectl(["delete", "-k", `${FOLDER}/crds`, "--ignore-not-found"]);
     await runKubectl(["uncordon", NODE]);
-    await remove(admin, `/api/v1/namespaces/${namespace}`);
-    admin.close();
+    await place.close();
     await host.stop();
   });
 

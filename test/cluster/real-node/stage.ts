@@ -2,10 +2,10 @@
  * The project installed on the real node, in a namespace that enforces the Pod Security Standard `restricted`, beside a
  * group of three simulated zones under a budget.
  */
-import { randomBytes } from "node:crypto";
-import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import type { Admin } from "../stage/client.ts";
 import { createBudget } from "../stage/eviction-stage.ts";
 import type { Entry } from "../stage/invariants.ts";
+import { openPlace } from "../stage/place.ts";
 import { type Actions, buildActions } from "../stage/stage.ts";
 import { recordTimeline, type Timeline } from "../stage/timeline.ts";
 import type { ZoneOptions } from "../stage/zones.ts";
@@ -24,10 +24,8 @@ export interface RealStage extends Actions, Omit<Installation, "install"> {
 
 /** Builds the image, installs, and resolves once the functions and the zones are ready. */
 export async function openRealStage(): Promise<RealStage> {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-real-${randomBytes(3).toString("hex")}`;
-  const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace, labels } });
+  const place = await openPlace({ "pod-security.kubernetes.io/enforce": "restricted" });
+  const { admin, namespace } = place;
   const timeline = await recordTimeline(admin, namespace);
   const group = `cache-${namespace}`;
   const zones = ["a", "b", "c"].map((letter, i) => ({
@@ -36,6 +34,8 @@ export async function openRealStage(): Promise<RealStage> {
     sim: { "sim/node": `node-${i + 1}` },
   }));
   const { install, ...installation } = await prepareInstallation(admin, namespace);
+  place.defer(installation.remove);
+  place.defer(timeline.stop);
   const stage: RealStage = {
     ...buildActions(admin, namespace, timeline),
     ...installation,
@@ -44,12 +44,7 @@ export async function openRealStage(): Promise<RealStage> {
     group,
     zones,
     history: () => timeline.entries.filter((entry) => entry.group === group),
-    async close() {
-      timeline.stop();
-      await stage.remove().catch(() => {});
-      await remove(admin, `/api/v1/namespaces/${namespace}`);
-      admin.close();
-    },
+    close: place.close,
   };
   try {
     await install();

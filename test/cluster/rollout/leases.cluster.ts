@@ -3,10 +3,7 @@
  * others.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { systemClock } from "../../../infra/clock.ts";
@@ -14,9 +11,10 @@ import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { acquireLease } from "../../../infra/kubernetes/lease.ts";
 import { applyRbac, writeKubeconfig } from "../stage/access.ts";
-import { connectAdmin, remove } from "../stage/client.ts";
-import { until } from "../stage/until.ts";
+import { connectAdmin } from "../stage/client.ts";
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
+import { openPlaceFor } from "../stage/place.ts";
+import { until } from "../stage/until.ts";
 
 const FOLDER = new URL("../../../infra/manifests/all-namespaces/", import.meta.url);
 
@@ -37,23 +35,18 @@ async function readOverlay(file: string, namespace: string): Promise<Manifest[]>
 }
 
 test("the reconciler of all namespaces cannot write other components' Leases, although its RBAC allows it", async (t) => {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-${randomBytes(4).toString("hex")}`;
-  const folder = await mkdtemp(join(tmpdir(), "leases-"));
+  const place = await openPlaceFor(t);
+  const { admin, namespace } = place;
   const rbac = await readOverlay("cluster-rbac.yaml", namespace);
   const policy = await readOverlay("lease-policy.yaml", namespace);
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-  t.after(async () => {
+  place.defer(async () => {
     for (const manifest of [...rbac, ...policy]) await deleteManifest(admin, manifest);
-    await remove(admin, `/api/v1/namespaces/${namespace}`);
-    admin.close();
-    await rm(folder, { recursive: true, force: true });
   });
   await applyRbac(admin, namespace);
   for (const manifest of rbac) await createManifest(admin, manifest);
-  const kubeconfig = await writeKubeconfig({ admin, namespace, folder });
+  const kubeconfig = await writeKubeconfig(place);
   const reconciler = await connectAdmin(kubeconfig);
-  t.after(() => reconciler.close());
+  place.defer(reconciler.close);
   const path = (inNamespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${inNamespace}/leases`;
   const lease = (name: string): object => ({ metadata: { name }, spec: { holderIdentity: "zonewise" } });
   /** Creates a Lease as a dry run, so that a running component's Lease is not touched. */
@@ -80,7 +73,7 @@ test("the reconciler of all namespaces cannot write other components' Leases, al
 
   assert.equal(await take("zonewise-budget-7", "default"), "taken");
   const connection = await loadConnection({ kubeconfig });
-  t.after(() => connection.close());
+  place.defer(() => connection.close());
   const options = { namespace, name: "zonewise-reconciler", identity: "a", durationMs: 15_000 };
   const cluster = connectCluster(connection, { timeoutMs: 60_000, clock: systemClock });
   const held = await acquireLease({ cluster, clock: systemClock }, options, AbortSignal.timeout(180_000));

@@ -2,29 +2,16 @@
  * The environment of a scenario: a namespace of its own, its zones, the timeline of its pods, and the
  * reconcilers under test.
  */
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import type { Event } from "../../../infra/kubernetes/resources.ts";
 import { applyRbac, writeKubeconfig } from "./access.ts";
-import { type Admin, connectAdmin, remove } from "./client.ts";
-import { type KubectlResult, runKubectl } from "./kubectl.ts";
+import type { Admin } from "./client.ts";
+import { openPlace, type Place } from "./place.ts";
 import { type TestProcess, startReconciler } from "./process.ts";
 import { describe, recordTimeline, type Timeline, type Written } from "./timeline.ts";
 import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
 
-export interface Stage {
-  /** The tests' own connection to the API server. */
-  readonly admin: Admin;
-  readonly namespace: string;
-  /** A temporary folder, removed with the stage. */
-  readonly folder: string;
-  /** A call as the administrator. */
-  readonly call: Admin["call"];
-  /** kubectl in the namespace; `input` goes to its stdin. */
-  readonly kubectl: (args: readonly string[], input?: object) => Promise<KubectlResult>;
+export interface Stage extends Place {
   /** Prints a diagnostic of the test. */
   readonly diagnostic: (text: string) => void;
   readonly timeline: Timeline;
@@ -43,8 +30,6 @@ export interface Stage {
   readonly start: (env?: Readonly<Record<string, string>>) => TestProcess;
   /** All processes of the test, whose output is printed if it fails. */
   readonly processes: TestProcess[];
-  /** What to do at the end of the test; the last is done first. */
-  readonly defer: (cleanUp: () => unknown) => void;
 }
 
 /** A stage for its owner, who has to close it. */
@@ -72,25 +57,21 @@ export function scenario(name: string, run: (stage: Stage & Pick<OpenStage, "rec
 
 /** Opens a stage on the cluster of KUBECONFIG. */
 export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Promise<OpenStage> {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-${randomBytes(4).toString("hex")}`;
-  const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
+  const place = await openPlace();
+  const { admin, namespace } = place;
   const [reconcilers, processes]: [TestProcess[], TestProcess[]] = [[], []];
-  const deferred: (() => unknown)[] = [];
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace);
-  const kubeconfig = await writeKubeconfig({ admin, namespace, folder });
+  const kubeconfig = await writeKubeconfig(place);
   const timeline = await recordTimeline(admin, namespace);
+  place.defer(timeline.stop);
+  place.defer(() => Promise.all(reconcilers.map((reconciler) => reconciler.kill())));
   return {
+    ...place,
     ...buildActions(admin, namespace, timeline),
-    admin,
-    folder,
     diagnostic,
     timeline,
     reconcilers,
     processes,
-    defer: (cleanUp) => void deferred.unshift(cleanUp),
-    kubectl: (args, input) => runKubectl(["-n", namespace, ...args], input),
     start(env = {}) {
       const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, RECONCILE_TIME_BUDGET: "10m" };
       const reconciler = startReconciler({ PATH: process.env["PATH"] ?? "", ...own, ...env });
@@ -98,21 +79,13 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
       processes.push(reconciler);
       return reconciler;
     },
-    async close() {
-      for (const cleanUp of deferred) await cleanUp();
-      await Promise.all(reconcilers.map((reconciler) => reconciler.kill()));
-      timeline.stop();
-      await remove(admin, `/api/v1/namespaces/${namespace}`);
-      admin.close();
-      await rm(folder, { recursive: true, force: true });
-    },
   };
 }
 
 /** What tests do to the zones of a namespace. */
 export type Actions = Omit<
   Stage,
-  "admin" | "folder" | "timeline" | "start" | "diagnostic" | "kubectl" | "processes" | "defer"
+  Exclude<keyof Place, "namespace" | "call"> | "timeline" | "start" | "diagnostic" | "processes"
 >;
 
 export function buildActions(admin: Admin, namespace: string, timeline: Timeline): Actions {

@@ -1,16 +1,11 @@
-/**
- * Simulated hosts with their kubelets, and the agent on each: the loop that the DaemonSet runs, ended by each reboot of
- * its host.
- */
+/** The hosts of the demonstration, and the agent on each. */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
-import { createHostApi } from "../../../reconciler/nodes/agent/host-api.ts";
-import { runAgent } from "../../../reconciler/nodes/agent/loop.ts";
 import { createNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
 import { dig } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
-import { type Host, startHost } from "../../host/host-server.ts";
+import { type PlayedHost, playHost } from "../../host/play-host.ts";
 import { AGENT, agentPod, HOME, reportBoot, uidOf } from "./cluster.ts";
 import type { DemoNodeApi } from "./node-api.ts";
 
@@ -28,23 +23,8 @@ export interface HostOptions {
 /** Milliseconds, so that a viewer can follow. */
 const TIMES = { actionMs: { prepare: 1200, activate: 400 }, rebootMs: 2000 };
 
-/** Starts the host of a node and its agent; dispose of it to end both. */
-export async function playHost(
-  node: string,
-  { store, cluster, clock, log, api }: HostOptions,
-): Promise<AsyncDisposable & Pick<Host, "facts">> {
-  let endAgent = async (): Promise<void> => {};
-  const host = await startHost({
-    version: FROM,
-    offers: TO,
-    ...TIMES,
-    async onReboot(phase, { facts }) {
-      if (phase === "down") void endAgent();
-      reportBoot(store, node, { ready: phase === "up", bootId: facts().bootId });
-      if (phase === "up") startAgent();
-    },
-  });
-
+/** Starts the host of a node and its agent. */
+export async function playNode(node: string, { store, cluster, clock, log, api }: HostOptions): Promise<PlayedHost> {
   /** Bound to the agent's pod, as the kubelet projects it. */
   async function readToken(): Promise<string> {
     const serviceAccounts = { group: "", version: "v1", plural: "serviceaccounts" };
@@ -53,42 +33,15 @@ export async function playHost(
     const place = { namespace: HOME, name: AGENT, subresource: "token" as "eviction" };
     return String(dig(await cluster.create<unknown>(serviceAccounts, { ...place, body }), "status", "token"));
   }
-
-  function startAgent(): void {
-    const stop = new AbortController();
-    const tools = {
-      cluster,
-      clock,
-      log,
-      namespace: HOME,
-      nodeName: node,
-      stop: stop.signal,
-      callApi: createNodeApi({
-        url: api.url,
-        node: { name: node, uid: uidOf(store, node) },
-        readToken,
-        readCa: async () => api.caPem,
-      }),
-      host: createHostApi(host.socketPath),
-      readBootId: async () => host.facts().bootId,
-      pollMs: 100,
-      actionMs: 60_000,
-      refreshMs: 60_000,
-      rebootMs: 30_000,
-      exclusionMs: 0,
-      memory: {},
-    };
-    const ended = runAgent(tools, { pauseMs: 300, idleMs: 2000 });
-    endAgent = async () => (stop.abort(), await ended);
-  }
-
-  reportBoot(store, node, { ready: true, bootId: host.facts().bootId });
-  startAgent();
-  return {
-    facts: host.facts,
-    [Symbol.asyncDispose]: async () => {
-      await endAgent();
-      await host.stop();
-    },
-  };
+  const callApi = createNodeApi({
+    url: api.url,
+    node: { name: node, uid: uidOf(store, node) },
+    readToken,
+    readCa: async () => api.caPem,
+  });
+  return await playHost({
+    host: { version: FROM, offers: TO, ...TIMES },
+    agent: { cluster, clock, log, namespace: HOME, nodeName: node, callApi },
+    reportBoot: (boot) => reportBoot(store, node, boot),
+  });
 }

@@ -16,7 +16,7 @@ import { composeReconciler } from "../reconcile.ts";
 import { applySample } from "../sample.ts";
 import type { Screen } from "../screen.ts";
 import { createFleet, HOME, readNodes } from "./cluster.ts";
-import { FROM, playHost, TO } from "./hosts.ts";
+import { FROM, playNode, TO } from "./hosts.ts";
 import { startNodeApi } from "./node-api.ts";
 import { drawNodes, isUpdated } from "./picture.ts";
 import { isReady, isTerminating } from "../../../reconciler/model/health.ts";
@@ -63,9 +63,9 @@ export async function playNodeUpdates({ screen, stop, once }: Play): Promise<num
   const api = await startNodeApi(folder);
   stack.defer(api.stop);
   const played = await Promise.all(
-    names.map((name) => playHost(name, { store, cluster: reconciler.cluster, clock: systemClock, log: SILENT, api })),
+    names.map((name) => playNode(name, { store, cluster: reconciler.cluster, clock: systemClock, log: SILENT, api })),
   );
-  for (const host of played) stack.use(host);
+  for (const { stop } of played) stack.defer(stop);
   screen.print(`Nine pods run on them. Every host runs ${FROM} and is offered ${TO}: one node at a time.`);
   const reconciling = reconciler.runUntil(ended);
   stack.defer(async () => (finish.abort(), await reconciling));
@@ -76,7 +76,7 @@ export async function playNodeUpdates({ screen, stop, once }: Play): Promise<num
   );
   if (isDone) {
     shown.draw();
-    const reboots = played.reduce((sum, { facts }) => sum + facts().reboots, 0);
+    const reboots = played.reduce((sum, { host }) => sum + host.facts().reboots, 0);
     screen.print(
       `Updated ${names.length} nodes from ${FROM} to ${TO} in ${formatSeconds(shown.elapsed())}: ${reboots} reboots, at most ${shown.mostCordoned()} node cordoned at once.`,
     );
