@@ -126,15 +126,6 @@ guarded(
   },
 );
 
-guarded("a pod that is deleted is judged itself: its successor is asked about anew", async (stage) => {
-  const { remove, reserved, timeline } = stage;
-  assert.equal((await remove("jane", "zone-a-1", "--wait=true")).code, 0);
-  await timeline.until("it is back", () => timeline.statefulSets.get("zone-a")?.status?.readyReplicas === 3);
-  await until("its zone is well to the budget", async () => (await remove("jane", "zone-b-1", DRY_RUN)).code === 0);
-  assert.equal((await remove("jane", "zone-b-1")).code, 0);
-  assert.ok((await reserved()).includes("zone-b-1"));
-});
-
 guarded("while no function answers, a person is refused, and what has to delete pods is not", async (stage) => {
   const { remove, webhooks, namespace } = stage;
   await Promise.all(webhooks.processes.map((one) => one.kill()));

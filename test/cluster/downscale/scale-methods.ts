@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { WebhookStage } from "./webhook-stage.ts";
+import type { KubectlResult } from "../stage/kubectl.ts";
 import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
@@ -32,19 +33,31 @@ export async function untilReady(stage: WebhookStage, name: string): Promise<voi
   });
 }
 
-/** Returns the object as `kubectl get -o json` prints it, with other replicas. */
-async function withReplicas(stage: WebhookStage, name: string, replicas: number): Promise<object> {
-  // Its version is a precondition, and every change of the status makes a new one.
-  await untilReady(stage, name);
-  const zone = await stage.get(name);
-  return { ...zone, spec: { ...zone.spec, replicas } };
+/**
+ * Writes the object with other replicas, as `kubectl get -o json` prints it: its version is a precondition, and every
+ * change of the status makes a new one.
+ */
+async function rewrite(
+  stage: WebhookStage,
+  name: string,
+  write: (zone: StatefulSet) => Promise<KubectlResult>,
+): Promise<KubectlResult> {
+  let result: KubectlResult | undefined;
+  await until(`${name} is written in the version that was read`, async () => {
+    await untilReady(stage, name);
+    result = await write(await stage.get(name));
+    return !/the object has been modified/.test(result.text);
+  });
+  return result ?? assert.fail(name);
 }
+
+const withReplicas = (zone: StatefulSet, replicas: number) => ({ ...zone, spec: { ...zone.spec, replicas } });
 
 export const patchOf = (replicas: number): string => JSON.stringify({ spec: { replicas } });
 
 /** The ways to scale with kubectl, by name. */
 export const SCALE_METHODS: Readonly<
-  Record<string, (stage: WebhookStage, name: string, to: number) => Promise<{ code: number; text: string }>>
+  Record<string, (stage: WebhookStage, name: string, to: number) => Promise<KubectlResult>>
 > = {
   scale: (stage, name, to) => stage.kubectl(["scale", "statefulset", name, `--replicas=${to}`]),
   "dry run of scale": (stage, name, to) =>
@@ -52,26 +65,20 @@ export const SCALE_METHODS: Readonly<
   patch: (stage, name, to) => stage.kubectl(["patch", "statefulset", name, "-p", patchOf(to)]),
   "patch of the subresource": (stage, name, to) =>
     stage.kubectl(["patch", "statefulset", name, "--subresource=scale", "--type=merge", "-p", patchOf(to)]),
-  replace: async (stage, name, to) => {
-    const replace = async () => await stage.kubectl(["replace", "-f", "-"], await withReplicas(stage, name, to));
-    let replaced = await replace();
-    await until(`${name} is replaced in the version that was read`, async () => {
-      if (!/the object has been modified/.test(replaced.text)) return true;
-      replaced = await replace();
-      return false;
-    });
-    return replaced;
-  },
-  apply: async (stage, name, to) => {
-    const { apiVersion, kind, metadata, spec } = (await withReplicas(stage, name, to)) as StatefulSet & {
-      spec: object;
-    };
-    const kept = { name, labels: metadata?.labels, annotations: { ...metadata?.annotations } };
-    return await stage.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], {
-      apiVersion,
-      kind,
-      metadata: kept,
-      spec,
-    });
-  },
+  replace: (stage, name, to) =>
+    rewrite(stage, name, (zone) => stage.kubectl(["replace", "-f", "-"], withReplicas(zone, to))),
+  "PUT of the scale in its version, as autoscalers do": (stage, name, to) =>
+    rewrite(stage, name, async () => {
+      const path = `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/${name}/scale`;
+      const scale = await stage.call<{ metadata: { resourceVersion: string } }>("GET", path);
+      assert.ok(scale.metadata.resourceVersion);
+      return await stage.kubectl(["replace", "--raw", path, "-f", "-"], { ...scale, spec: { replicas: to } });
+    }),
+  apply: (stage, name, to) =>
+    rewrite(stage, name, (zone) => {
+      const { apiVersion, kind, metadata, spec } = withReplicas(zone, to);
+      const kept = { name, labels: metadata?.labels, annotations: { ...metadata?.annotations } };
+      const applied = { apiVersion, kind, metadata: kept, spec };
+      return stage.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], applied);
+    }),
 };

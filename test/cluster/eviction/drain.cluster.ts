@@ -54,20 +54,6 @@ scenario("two nodes in different zones are drained at once", (stage) =>
   }),
 );
 
-scenario("one node is drained twice at once", (stage) =>
-  withDrain(stage, async ({ group, timeline, zones }) => {
-    const { entries, pods } = timeline;
-    const before = [...pods.values()].filter(({ zone }) => zone === zones[0]?.name);
-    const texts = await Promise.all(["node-1", "node-1"].map((node) => drain(node, group)));
-    await timeline.caughtUp();
-    stage.diagnostic(
-      `${texts.filter((text) => CONFLICT.test(text)).length} of 2 drains got a conflict because a pod had been replaced`,
-    );
-    assertNoViolations(entries);
-    for (const { pod, uid } of before) assert.notEqual(pods.get(pod)?.uid, uid);
-  }),
-);
-
 for (const drainer of DRAINERS) {
   scenario(`${drainer.name} drains two zones at once`, (stage) =>
     withDrain(stage, async ({ timeline }) => {
