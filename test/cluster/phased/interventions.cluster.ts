@@ -1,12 +1,16 @@
-/** What users do in the middle of a phased rollout, and around it, on the real control plane. */
+/** What users do in the middle of a phased rollout, under the rights of the manifests, with the real StatefulSet controller. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HELD } from "../../../reconciler/phased/target.ts";
+import { returns } from "../stage/invariants.ts";
 import { runKubectl } from "../stage/kubectl.ts";
-import { createManifest, deleteManifest, renderManifests } from "../stage/manifests.ts";
+import { enforcePolicies } from "../stage/manifests.ts";
 import { until } from "../stage/until.ts";
 import { FAST, phasedScenario, type PhasedStage } from "./phased-stage.ts";
-import { adopt, untilRolled } from "./roll.ts";
+import { adopt, deletedPods, untilHeldAt, untilRolled } from "./roll.ts";
+
+/** The policy that guards partitions. */
+const POLICY = { folder: "infra/manifests/phased-policy" };
 
 /** kubectl, which succeeds. */
 async function kubectl({ namespace }: PhasedStage, args: readonly string[], input?: object): Promise<void> {
@@ -17,45 +21,40 @@ async function kubectl({ namespace }: PhasedStage, args: readonly string[], inpu
 phasedScenario(
   "under the policy, users release no pod by the partition, until they remove the claim",
   async (stage) => {
-    const policy = await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" });
-    try {
-      for (const manifest of policy) await createManifest(stage.admin, manifest);
-      await stage.createSet();
-      const reconciler = await adopt(stage);
-      await untilKept(stage);
-      stage.prometheus.isFiring = true;
-      await stage.roll("app:2");
-      await stage.until("failed checks", ({ status }) => status?.rollingPodStatus?.status === "WaitForChecks");
-      await reconciler.kill();
-      const { metadata, spec } = await stage.call<{ metadata: object; spec: object }>(
-        "GET",
-        `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db`,
-      );
-      const bare = { ...spec, updateStrategy: { type: "RollingUpdate" } };
-      await stage.patchZone("db", { spec: PARTITION_0 });
-      await kubectl(stage, ["replace", "-f", "-"], {
-        apiVersion: "apps/v1",
-        kind: "StatefulSet",
-        metadata: { ...metadata, annotations: {}, resourceVersion: undefined },
-        spec: bare,
-      });
-      // The StatefulSet controller would have acted on either by then.
-      await sleep(2000);
-      assert.equal(await stage.partition(), HELD);
-      assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
-      await kubectl(stage, ["annotate", "statefulset", "db", "sts.plus/phasedRollout-"]);
-      await kubectl(stage, ["patch", "statefulset", "db", "-p", JSON.stringify({ spec: PARTITION_0 })]);
-      await stage.timeline.until(
-        "all pods at app:2",
-        () => stage.timeline.statefulSets.get("db")?.status?.updatedReplicas === 3,
-      );
-      stage.prometheus.isFiring = false;
-      stage.start(FAST);
-      await stage.roll("app:3");
-      await untilRolled(stage, "app:3", 3);
-    } finally {
-      for (const manifest of policy) await deleteManifest(stage.admin, manifest);
-    }
+    await enforcePolicies(stage, POLICY);
+    await stage.createSet();
+    const reconciler = await adopt(stage);
+    await untilKept(stage);
+    stage.prometheus.isFiring = true;
+    await stage.roll("app:2");
+    await stage.until("failed checks", ({ status }) => status?.rollingPodStatus?.status === "WaitForChecks");
+    await reconciler.kill();
+    const { metadata, spec } = await stage.call<{ metadata: object; spec: object }>(
+      "GET",
+      `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db`,
+    );
+    const bare = { ...spec, updateStrategy: { type: "RollingUpdate" } };
+    await stage.patchZone("db", { spec: PARTITION_0 });
+    await kubectl(stage, ["replace", "-f", "-"], {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata: { ...metadata, annotations: {}, resourceVersion: undefined },
+      spec: bare,
+    });
+    // The StatefulSet controller would have acted on either by then.
+    await sleep(2000);
+    assert.equal(await stage.partition(), HELD);
+    assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
+    await kubectl(stage, ["annotate", "statefulset", "db", "sts.plus/phasedRollout-"]);
+    await kubectl(stage, ["patch", "statefulset", "db", "-p", JSON.stringify({ spec: PARTITION_0 })]);
+    await stage.timeline.until(
+      "all pods at app:2",
+      () => stage.timeline.statefulSets.get("db")?.status?.updatedReplicas === 3,
+    );
+    stage.prometheus.isFiring = false;
+    stage.start(FAST);
+    await stage.roll("app:3");
+    await untilRolled(stage, "app:3", 3);
   },
 );
 
@@ -70,34 +69,64 @@ async function untilKept({ call, namespace }: PhasedStage): Promise<void> {
   });
 }
 
+async function untilReady(stage: PhasedStage, replicas: number): Promise<void> {
+  const { timeline } = stage;
+  await timeline.until(`${replicas} pods are ready`, () => {
+    const { spec, status } = timeline.statefulSets.get("db") ?? {};
+    return spec?.replicas === replicas && status?.readyReplicas === replicas && status.replicas === replicas;
+  });
+  await timeline.caughtUp();
+  assert.equal((await stage.images()).length, replicas);
+}
+
+const released = async (stage: PhasedStage): Promise<string[]> =>
+  (await stage.images()).filter((pod) => pod.endsWith("@app:2"));
+
 phasedScenario(
-  "installed with a template that never comes up, the template that mends it reaches all pods",
+  "a template and more replicas in one write, under the policy, and replicas by a write in the middle",
   async (stage) => {
-    await stage.createSet({ policy: "Parallel", crashes: true });
+    await enforcePolicies(stage, POLICY);
+    await stage.createSet({ policy: "Parallel" });
     await adopt(stage);
-    await stage.roll("app:2");
-    await untilRolled(stage, "app:2", 3);
+    await untilKept(stage);
+    stage.prometheus.isFiring = true;
+    await stage.patchZone("db", {
+      spec: { replicas: 5, template: { spec: { containers: [{ name: "app", image: "app:2" }] } } },
+    });
+    await untilHeldAt(stage, 5);
+    await untilReady(stage, 5);
+    assert.deepEqual(await released(stage), []);
+    stage.prometheus.isFiring = false;
+    stage.prometheus.firesFrom = 4;
+    await untilHeldAt(stage, 4);
+    stage.prometheus.isFiring = true;
+    await stage.patchZone("db", { spec: { replicas: 7 } });
+    await untilReady(stage, 7);
+    assert.deepEqual(await released(stage), ["db-4@app:2"]);
+    stage.prometheus.isFiring = false;
+    stage.prometheus.firesFrom = -1;
+    await untilRolled(stage, "app:2", 7);
   },
 );
 
-phasedScenario("a StatefulSet that is deleted and created again is adopted again", async (stage) => {
-  await stage.createSet();
-  await adopt(stage);
-  await stage.remove(`/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db`);
-  await stage.until("not found", ({ status }) => status?.phase === "ErrorSTSNotFound");
-  await stage.timeline.until("all pods gone", () => stage.timeline.pods.size === 0);
-  await stage.createSet();
-  await untilRolled(stage, "app:1", 3);
-  // Without its pods, as where a field that cannot be changed is: they have never had the new template.
-  stage.prometheus.isFiring = true;
-  await stage.remove(`/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db?propagationPolicy=Orphan`);
-  await stage.timeline.until("the StatefulSet is gone", () => !stage.timeline.statefulSets.has("db"));
-  await stage.createSet({ image: "app:2", partition: 3 });
-  await stage.until("failed checks", ({ status }) => status?.rollingPodStatus?.status === "WaitForChecks");
-  assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
-  stage.prometheus.isFiring = false;
-  await untilRolled(stage, "app:2", 3);
-});
+for (const policy of ["OrderedReady", "Parallel"] as const)
+  phasedScenario(`a revert in the middle brings the pods back at once, without checks (${policy})`, async (stage) => {
+    await stage.createSet({ policy });
+    await adopt(stage);
+    await stage.roll("app:2", { "sim/crash": "true" });
+    await stage.until(
+      "waits for the broken pod",
+      ({ status }) =>
+        status?.rollingPodStatus?.status === "WaitForAllPodsToBeAvailable" && status.rollingPodStatus.partition === 2,
+    );
+    await stage.timeline.until("pod 2 has the broken template", () => returns(stage.timeline.entries).length === 1);
+    const { asked } = stage.prometheus;
+    await stage.roll("app:1");
+    await untilRolled(stage, "app:1", 3);
+    assert.equal(stage.prometheus.asked, asked);
+    assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
+    assert.deepEqual(deletedPods(stage), ["db-2", "db-2"]);
+  });
 
 /** What docs/guides/phased-rollouts.md tells a pipeline to do after its apply. */
 async function waitUpdated({ namespace }: PhasedStage, build: string, seconds = 240): Promise<number> {

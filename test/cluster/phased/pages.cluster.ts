@@ -175,10 +175,10 @@ test("every command of the pages is played here, or by another test", () => {
       .map((command) => command.replace(/ +# .*$/, "")),
     [
       "kubectl apply -f statefulset.yaml",
-      // phased.cluster.ts
+      // interventions.cluster.ts
       `kubectl patch phasedrollout db --type=merge -p '{"spec":{"checkpoint":"BUILD"}}'`,
       "kubectl wait --for=condition=Updated --timeout=1h phasedrollout/db",
-      // gates.cluster.ts, test/infra/kustomize
+      // install/rights.cluster.ts
       "kubectl apply -k infra/manifests/prometheus-secrets -n NAMESPACE",
     ],
   );

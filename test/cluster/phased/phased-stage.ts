@@ -2,7 +2,6 @@
  * Phased rollouts on the real control plane: a StatefulSet `db`, its PhasedRollout `guard`, and a scripted Prometheus.
  */
 import { createServer, type Server } from "node:http";
-import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
 import { define } from "../stage/definitions.ts";
 import { type OpenStage, scenario, type Stage } from "../stage/stage.ts";
@@ -22,7 +21,7 @@ export interface ScriptedQuery {
 
 export interface PhasedStage extends Stage {
   readonly prometheus: ScriptedQuery;
-  /** Makes `db` and waits for its pods to be ready, or to be there if they crash. */
+  /** Makes `db` and waits for its pods to be ready. */
   readonly createSet: (traits?: SetTraits) => Promise<void>;
   /** Gives `db` another template. */
   readonly roll: (image: string, sim?: Sim) => Promise<void>;
@@ -30,7 +29,6 @@ export interface PhasedStage extends Stage {
   readonly readRollout: (name?: string) => Promise<Rollout>;
   /** Resolves once the PhasedRollout is so. */
   readonly until: (what: string, isSo: (rollout: Rollout) => boolean, name?: string) => Promise<void>;
-  readonly remove: (path: string) => Promise<void>;
   readonly partition: () => Promise<number | undefined>;
   /** The images of the pods by their names, in order. */
   readonly images: () => Promise<string[]>;
@@ -51,12 +49,6 @@ export interface Rollout {
 export interface SetTraits {
   readonly replicas?: number;
   readonly policy?: "OrderedReady" | "Parallel";
-  readonly image?: string;
-  readonly partition?: number;
-  /** Its containers end as they begin: nobody waits for its pods. */
-  readonly crashes?: boolean;
-  /** Dropped by the API server where the feature MaxUnavailableStatefulSet is off. */
-  readonly maxUnavailable?: number;
 }
 
 /** Reconcilers that tick often; a killed one frees its Lease soon. */
@@ -123,28 +115,17 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
     ...stage,
     prometheus,
     readRollout,
-    async createSet({
-      replicas = 3,
-      policy = "OrderedReady",
-      image = "app:1",
-      partition = 0,
-      maxUnavailable = 1,
-      crashes = false,
-    } = {}) {
+    async createSet({ replicas = 3, policy = "OrderedReady" } = {}) {
       const spec = {
         replicas,
         serviceName: "db",
         podManagementPolicy: policy,
         selector: { matchLabels: { zone: "db" } },
-        template: template(image, crashes ? { crash: "true" } : {}),
-        updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition, maxUnavailable } },
+        template: template("app:1"),
+        updateStrategy: { type: "RollingUpdate" },
       };
-      const { metadata } = await call<StatefulSet>("POST", sets, { metadata: { name: "db" }, spec });
-      await timeline.until(crashes ? "its first pod" : "all pods ready", () => {
-        const { metadata: own, status } = timeline.statefulSets.get("db") ?? {};
-        const isThere = crashes ? (status?.replicas ?? 0) > 0 : status?.readyReplicas === replicas;
-        return own?.uid === metadata?.uid && isThere;
-      });
+      await call("POST", sets, { metadata: { name: "db" }, spec });
+      await timeline.until("all pods ready", () => timeline.statefulSets.get("db")?.status?.readyReplicas === replicas);
     },
     async roll(image, sim) {
       // Annotations of an earlier template must not stay.
@@ -167,7 +148,6 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
       const isReached = async (): Promise<boolean> => isSo((rollout = await readRollout(name)));
       await until(() => `${what}: ${JSON.stringify(rollout?.status)}`, isReached);
     },
-    remove: async (path) => void (await call("DELETE", path)),
     partition: () => readPartition(stage),
     async images() {
       const { items } = await call<{

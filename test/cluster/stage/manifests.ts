@@ -129,9 +129,7 @@ export const WITH_STATUS_PAGE = withComponent("status-page");
 
 /** The project's own admission policies and their bindings. */
 export async function renderPolicies(namespace: string, rendering?: Rendering): Promise<Manifest[]> {
-  return (await renderManifests(namespace, rendering)).filter(({ kind }) =>
-    kind.startsWith("ValidatingAdmissionPolicy"),
-  );
+  return (await renderManifests(namespace, rendering)).filter(({ kind }) => kind.includes("AdmissionPolicy"));
 }
 
 /** Puts those whose names begin so in force for the length of the test. */
