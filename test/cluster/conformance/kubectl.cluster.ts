@@ -11,11 +11,129 @@ import { after, before, test } from "node:test";
 import { startEmulator } from "../../emulator/index.ts";
 import type { Emulator } from "../../emulator/index.ts";
 import type { KubeObject } from "../../emulator/objects.ts";
-import { FILES, STEPS } from "./kubectl-steps.ts";
 
 const KUBECTL = process.env["KUBECTL"] || "kubectl";
 const isMissing = spawnSync(KUBECTL, ["version", "--client"]).status !== 0;
 const skip = isMissing && !process.env["KUBECTL"] ? "there is no kubectl in PATH, and KUBECTL names none" : false;
+
+const MANIFEST = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web}
+spec:
+  replicas: 2
+  serviceName: web
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: "app:1", env: [{name: A, value: "1"}]}]}
+`;
+
+const BUDGET = `
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
+`;
+
+const DEFINITION = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns: [{name: Size, type: integer, jsonPath: .spec.size}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, required: [size], properties: {size: {type: integer, minimum: 1}}}}
+`;
+
+const widget = (spec: string): string => `
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: one}
+spec: ${spec}
+`;
+
+/** Manifests by file name. */
+const FILES: Readonly<Record<string, string>> = {
+  "web.yaml": MANIFEST,
+  "budget.yaml": BUDGET,
+  "crd.yaml": DEFINITION,
+  "widget.yaml": widget("{size: 3}"),
+  "small.yaml": widget("{size: 0}"),
+};
+
+/** The arguments of `kubectl -n demo`, and the expected output; a command must fail if `fails` is given. */
+interface Step {
+  readonly type: string;
+  readonly shows?: RegExp;
+  readonly fails?: RegExp;
+}
+
+const STEPS: readonly Step[] = [
+  { type: "create namespace demo", shows: /namespace\/demo created/ },
+  { type: "apply -f web.yaml", shows: /statefulset.apps\/web created/ },
+  { type: "apply -f web.yaml", shows: /statefulset.apps\/web unchanged/ },
+  { type: "rollout status sts/web --timeout=20s", shows: /roll out complete/ },
+  { type: "get sts", shows: /NAME +READY +AGE\nweb +2\/2 +\d+s\n/ },
+  { type: "get pods", shows: /NAME +READY +STATUS +RESTARTS +AGE\nweb-0 +1\/1 +Running +0 +\d+s\nweb-1 / },
+  {
+    type: "get pods -o wide",
+    shows: /IP +NODE +NOMINATED NODE +READINESS GATES\nweb-0 .* 10\.[\d.]+ +node-\d +<none> +<none>\n/,
+  },
+  { type: "get pods -l app=web --field-selector=status.phase=Running -o name", shows: /^pod\/web-0\npod\/web-1\n$/ },
+  { type: "get nones", fails: /the server doesn't have a resource type "nones"/ },
+  { type: "describe sts web", shows: /Pods Status: +2 Running[^]*Noted +\d+s +tester +All is well/ },
+  { type: "describe pod web-0", shows: /Controlled By: +StatefulSet\/web[^]*Ready +True/ },
+  { type: "events", shows: /Noted +StatefulSet\/web/ },
+  {
+    type: `patch sts web -p {"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"B","value":"2"}]}]}}}}`,
+    shows: /patched/,
+  },
+  { type: "get sts web -o jsonpath={.spec.template.spec.containers[0].env[*].name}", shows: /^B A$/ },
+  {
+    type: `patch sts web --type json -p [{"op":"test","path":"/metadata/name","value":"x"}]`,
+    fails: /server rejected our request/,
+  },
+  { type: "set image sts/web main=app:2", shows: /image updated/ },
+  { type: "rollout status sts/web --timeout=20s", shows: /roll out complete/ },
+  { type: "scale sts web --replicas=3", shows: /scaled/ },
+  { type: "wait --for=jsonpath={.status.readyReplicas}=3 sts/web --timeout=20s", shows: /condition met/ },
+  { type: "wait --for=condition=Ready pod/web-2 --timeout=20s", shows: /condition met/ },
+  { type: "apply -f budget.yaml", shows: /created/ },
+  { type: "wait --for=jsonpath={.status.observedGeneration}=1 pdb/web --timeout=10s", shows: /condition met/ },
+  { type: "cordon node-1", shows: /node\/node-1 cordoned/ },
+  { type: "cordon node-2", shows: /cordoned/ },
+  { type: "cordon node-3", shows: /cordoned/ },
+  { type: "get nodes", shows: /node-3 +Ready,SchedulingDisabled/ },
+  {
+    type: "drain node-1 node-2 node-3 --timeout=2s",
+    fails: /Cannot evict pod as it would violate the pod's disruption budget/,
+  },
+  { type: "delete pdb web", shows: /deleted/ },
+  { type: "drain node-1 node-2 node-3 --timeout=20s", shows: /node\/node-3 drained/ },
+  { type: "uncordon node-1", shows: /node\/node-1 uncordoned/ },
+  { type: "wait --for=condition=Ready pod/web-0 --timeout=20s", shows: /condition met/ },
+  { type: "apply -f crd.yaml", shows: /created/ },
+  { type: "wait --for=condition=Established crd/widgets.example.com --timeout=10s", shows: /condition met/ },
+  { type: "create -f small.yaml", fails: /spec.size in body should be greater than or equal to 1/ },
+  { type: "apply -f widget.yaml", shows: /widget.example.com\/one created/ },
+  { type: "get widgets", shows: /NAME +SIZE\none +3\n/ },
+  { type: "auth can-i --list", shows: /\*\.\* +\[\] +\[\] +\[\*\]/ },
+  { type: "apply -f web.yaml --dry-run=server", shows: /server dry run/ },
+  { type: "delete sts web", shows: /deleted/ },
+  { type: "wait --for=delete pod -l app=web --timeout=20s", shows: /condition met|no matching resources|^$/ },
+  { type: "delete namespace demo", shows: /deleted/ },
+];
 
 let emulator: Emulator;
 let folder: string;

@@ -2,8 +2,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { dig } from "../../emulator/objects.ts";
 import { changesOf, type Fields, fieldsOf } from "../stage/fields.ts";
+import { until } from "../stage/until.ts";
 import type { Answer, Client, Request, WatchEvent } from "./client.ts";
 import { createNormaliser } from "./normalise.ts";
+import { at, get } from "./requests.ts";
 
 /** One entry of a record: the step and its result. */
 export interface Entry {
@@ -96,6 +98,13 @@ export async function runScenario(client: Client, scenario: Scenario, namespace:
   for (const watching of watches) watching.stop();
   return entries;
 }
+
+export const hasRootCertificate = async (client: Client, namespace: string): Promise<boolean> =>
+  (await client.call(get(at(namespace, "configmaps", "kube-root-ca.crt")))).status === 200;
+
+/** Waits for the ConfigMap that a real cluster makes in every namespace: later it would disturb what is played there. */
+export const untilPublished = (client: Client, namespace: string): Promise<void> =>
+  until(`the cluster publishes its CA in ${namespace}`, () => hasRootCertificate(client, namespace));
 
 /** A Status without what it has in every refusal; anything else in whole. */
 function refusalOf({ status: code, body }: Answer): unknown {

@@ -1,4 +1,4 @@
-/** Lists, pages, watches, and the representations of objects. */
+/** Watches, and the representations of objects. */
 import { dig, listOf } from "../../../emulator/objects.ts";
 import type { WatchEvent } from "../client.ts";
 import { at, configMap, del, get, patch, post, statefulSet } from "../requests.ts";
@@ -9,46 +9,6 @@ const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 export const lists: readonly Scenario[] = [
-  {
-    name: "lists apply selectors, and their pages have one version",
-    run: async (stage) => {
-      const all = at(stage.namespace, "configmaps");
-      await fill(stage, all);
-      for (const query of [
-        "labelSelector=app%3Dx",
-        "labelSelector=app!%3Dx%2Capp",
-        "labelSelector=app+in+(x%2Cy)",
-        "labelSelector=!app%2Cnone",
-        "fieldSelector=metadata.name%3Db",
-      ])
-        await names(stage, query, `${all}?${query}`);
-      const first = await stage.call(
-        "first page",
-        get(`${all}?limit=2&labelSelector=app`),
-        "kind",
-        "apiVersion",
-        "metadata",
-      );
-      stage.record("its names", namesIn(first.body));
-      const late = await stage.send(post(all, configMap("aa", {}, { labels: { app: "late" } })));
-      const token = encodeURIComponent(String(dig(first.body, "metadata", "continue")));
-      const second = await stage.call(
-        "second page",
-        get(`${all}?limit=2&labelSelector=app&continue=${token}`),
-        "metadata",
-      );
-      stage.record("its names, without later objects", namesIn(second.body));
-      stage.record(
-        "pages have one version",
-        dig(first.body, "metadata", "resourceVersion") === dig(second.body, "metadata", "resourceVersion"),
-      );
-      await stage.refused("an invalid continue token", get(`${all}?limit=2&continue=nonsense`));
-      const newest = String(dig(late.body, "metadata", "resourceVersion"));
-      const notOlder = `resourceVersion=${newest}&resourceVersionMatch=NotOlderThan`;
-      await names(stage, "not older than the newest version", `${all}?${notOlder}&labelSelector=app`);
-      await stage.call("an empty list", get(`${all}?labelSelector=none`), "kind", "items", "metadata");
-    },
-  },
   {
     name: "watches send every change since a version, in order",
     run: async (stage) => {
@@ -129,15 +89,6 @@ async function fill(stage: Stage, all: string): Promise<void> {
     ["c", "y"],
   ] as const)
     await stage.send(post(all, configMap(name, { k: "1" }, { labels: { app } })));
-}
-
-async function names(stage: Stage, step: string, path: string): Promise<void> {
-  const { body, status } = await stage.send(get(path));
-  stage.record(step, status === 200 ? namesIn(body) : body);
-}
-
-function namesIn(body: unknown): unknown[] {
-  return listOf(dig(body, "items")).map((item) => dig(item, "metadata", "name"));
 }
 
 async function seen(stage: Stage, step: string, path: string, last: string): Promise<void> {
