@@ -1,151 +1,184 @@
 /**
- * What `kubectl apply -k` does the first time, the second time, with another image, and what `kubectl delete
- * -k` leaves behind.
+ * What `kubectl apply -k` does the first time, the second time, with another image, and beside another installation, and
+ * what `kubectl delete -k` leaves behind.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { describe, it, type TestContext } from "node:test";
+import { collect } from "../../infra/manifests.ts";
 import { runCommands } from "../migration/steps.ts";
-import { connectAdmin, remove } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
 import { runKubectl, type KubectlResult } from "../stage/kubectl.ts";
-import { type Manifest, type Rendering, renderManifests } from "../stage/manifests.ts";
+import { type Manifest, pathOfManifest, type Rendering, renderManifests } from "../stage/manifests.ts";
+import { openPlaceFor, type Place } from "../stage/place.ts";
 import { until } from "../stage/until.ts";
 import { OVERLAYS, renderOverlay } from "./overlays.ts";
 
-type Verb = readonly ["apply" | "delete" | "diff", ...string[]];
-
-interface Place {
-  readonly namespace: string;
-  readonly kubectl: (verb: Verb, manifests: readonly Manifest[]) => Promise<KubectlResult>;
-}
-
 const COMPLETE = "infra/manifests/complete";
+/** The strictest of the Pod Security Standards. */
+const RESTRICTED = { "pod-security.kubernetes.io/enforce": "restricted" };
 const imageOf = (tag: string): Rendering => ({
   edit: { [`${COMPLETE}/kustomization.yaml`]: (text) => text.replace("newTag: latest", `newTag: ${tag}`) },
 });
 
-/** A namespace of its own; everything that was applied ends with the test, webhooks first. */
-async function openPlace(t: TestContext): Promise<Place> {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-apply-${randomBytes(3).toString("hex")}`;
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-  const applied: Manifest[] = [];
-  const kubectl: Place["kubectl"] = async (verb, manifests) => {
-    if (verb[0] === "apply") applied.push(...manifests);
-    return await runKubectl([...verb, "-f", "-"], { apiVersion: "v1", kind: "List", items: manifests });
+const withManifests = (args: readonly string[], items: readonly Manifest[]): Promise<KubectlResult> =>
+  runKubectl([...args, "-f", "-"], { apiVersion: "v1", kind: "List", items });
+
+async function succeed(result: Promise<KubectlResult>): Promise<string> {
+  const { code, text } = await result;
+  assert.equal(code, 0, text);
+  return text;
+}
+
+const isHook = ({ kind }: Manifest): boolean => kind.endsWith("WebhookConfiguration");
+
+/** A place in which everything that was applied ends with the test, webhooks first. */
+async function openApplied(t: TestContext): Promise<Place & { apply: (all: readonly Manifest[]) => Promise<string> }> {
+  const place = await openPlaceFor(t, RESTRICTED);
+  return {
+    ...place,
+    async apply(all) {
+      const own = all.filter(({ kind }) => kind !== "CustomResourceDefinition");
+      const order = own.toSorted((a, b) => Number(isHook(b)) - Number(isHook(a)));
+      place.defer(() => withManifests(["delete", "--ignore-not-found", "--wait=false"], order));
+      return await succeed(withManifests(["apply"], all));
+    },
   };
-  t.after(async () => {
-    const own = applied.filter(({ kind }) => kind !== "CustomResourceDefinition");
-    await kubectl(
-      ["delete", "--ignore-not-found", "--wait=false"],
-      own.toSorted((a, b) => rank(a) - rank(b)),
-    );
-    await remove(admin, `/api/v1/namespaces/${namespace}`);
-    admin.close();
-  });
-  return { namespace, kubectl };
 }
 
 /**
- * A PodDisruptionBudget's selector is a field that is replaced as a whole: kubectl sends it each time, and
- * nothing changes.
+ * A second apply, and `kubectl diff`, find nothing to do. A PodDisruptionBudget's selector is a field that is replaced as
+ * a whole: kubectl sends it each time, and nothing changes.
  */
-const isAlwaysSent = (line: string): boolean => line.startsWith("poddisruptionbudget.policy/");
+async function assertUnchanged(manifests: readonly Manifest[]): Promise<void> {
+  const lines = (await succeed(withManifests(["apply"], manifests))).split("\n");
+  const changed = lines.filter(
+    (line) => line !== "" && !line.endsWith(" unchanged") && !line.startsWith("poddisruptionbudget.policy/"),
+  );
+  assert.deepEqual(changed, []);
+  let diff = "";
+  // A status that changes between its two reads is a difference, too.
+  await until(
+    () => `kubectl diff finds none: ${diff}`,
+    async () => {
+      const { code, text } = await withManifests(["diff"], manifests);
+      diff = text;
+      return code === 0;
+    },
+  );
+}
 
-const rank = ({ kind }: Manifest): number => (kind.endsWith("WebhookConfiguration") ? 0 : 1);
+interface Template {
+  readonly metadata?: object;
+  readonly spec: { readonly containers: readonly object[] };
+}
+
+/** The templates of pods. The API server drops the fields that only Knative knows. */
+const templatesOf = (manifests: readonly Manifest[]): Template[] =>
+  collect(manifests, ({ template }) =>
+    (template as Partial<Template> | undefined)?.spec?.containers ? (template as Template) : undefined,
+  );
+
+const makesPods = ({ apiVersion, kind }: Manifest): boolean =>
+  ["Deployment", "CronJob"].includes(kind) || (kind === "Service" && apiVersion.startsWith("serving.knative.dev/"));
+
+const admit = ({ call, namespace }: Place, { metadata, spec }: Template): Promise<string> =>
+  call("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
+    metadata: { ...metadata, name: "a-pod" },
+    spec,
+  }).then(() => "admitted", String);
 
 describe("kubectl apply", () => {
   for (const [name, rendering] of OVERLAYS)
-    it(`${name}: a second time it changes nothing`, async (t) => {
-      const { namespace, kubectl } = await openPlace(t);
-      const all = await renderOverlay(namespace, rendering);
-      const manifests = all.filter(({ apiVersion }) => !apiVersion.includes("knative.dev"));
-      const first = await kubectl(["apply"], manifests);
-      assert.equal(first.code, 0, first.text);
-      const again = await kubectl(["apply"], manifests);
-      const changed = again.text
-        .split("\n")
-        .filter((line) => line !== "" && !line.endsWith(" unchanged") && !isAlwaysSent(line));
-      assert.deepEqual(changed, []);
-      let diff = "";
-      // A status that changes between its two reads is a difference, too.
-      await until(
-        () => `kubectl diff finds none: ${diff}`,
-        async () => {
-          const { code, text } = await kubectl(["diff"], manifests);
-          diff = text;
-          return code === 0;
-        },
+    it(`${name}: its pods are admitted where restricted is enforced, and a second time it changes nothing`, async (t) => {
+      const place = await openApplied(t);
+      const all = await renderOverlay(place.namespace, rendering);
+      const places = collect(
+        all,
+        (one) => one["namespace"] ?? one["grafana.com/namespace"] ?? one["kubernetes.io/metadata.name"],
       );
+      assert.deepEqual(new Set(places), new Set(places.length > 0 ? [place.namespace] : []));
+      const manifests = all.filter(({ apiVersion }) => !apiVersion.includes("knative.dev"));
+      await place.apply(manifests);
+      const templates = templatesOf(all);
+      assert.equal(templates.length, all.filter(makesPods).length);
+      for (const template of templates)
+        assert.equal(await admit(place, template), "admitted", JSON.stringify(template));
+      const bare = { spec: { containers: [{ name: "c", image: "x" }] } };
+      assert.match(await admit(place, bare), /violates PodSecurity \\"restricted/);
+      await assertUnchanged(manifests);
     });
 
+  it("leaves the installation of another namespace as it is", async (t) => {
+    const [one, other] = [await openApplied(t), await openApplied(t)];
+    const manifests = await renderManifests(one.namespace);
+    await one.apply(manifests);
+    const others = await renderManifests(other.namespace);
+    await other.apply(others);
+    await assertUnchanged(manifests);
+    await succeed(withManifests(["delete", "--wait=false"], others));
+    await assertUnchanged(manifests);
+  });
+
   it("takes another image after a wrong one, at once, and yet another after that", async (t) => {
-    const { namespace, kubectl } = await openPlace(t);
-    for (const tag of ["wrong", "right", "next"]) {
-      const manifests = await renderManifests(namespace, imageOf(tag));
-      const { code, text } = await kubectl(["apply"], manifests);
-      assert.equal(code, 0, text);
-    }
+    const { namespace, apply } = await openApplied(t);
+    for (const tag of ["wrong", "right", "next"]) await apply(await renderManifests(namespace, imageOf(tag)));
   });
 
   it("leaves the certificate alone, and kubectl delete takes it away with everything else, without an error", async (t) => {
-    const { namespace, kubectl } = await openPlace(t);
-    const admin = await connectAdmin(process.env["KUBECONFIG"]);
-    t.after(() => admin.close());
-    const secrets = `/api/v1/namespaces/${namespace}/secrets`;
-    const secret = `${secrets}/rollout-operator-self-signed-certificate`;
+    const { call, namespace, apply } = await openApplied(t);
+    const secret = `/api/v1/namespaces/${namespace}/secrets/rollout-operator-self-signed-certificate`;
     const manifests = await renderManifests(namespace);
-    const apply = async (): Promise<void> => {
-      const { code, text } = await kubectl(["apply"], manifests);
-      assert.equal(code, 0, text);
-    };
-    await apply();
+    await apply(manifests);
     const data = { ca: "Y2E=", cert: "Y2VydA==", key: "a2V5" };
-    await admin.call("PATCH", secret, { data });
-    await apply();
-    assert.deepEqual((await admin.call<{ data: object }>("GET", secret)).data, data);
-    const hooks = manifests.filter((one) => rank(one) === 0);
-    for (const [some, flags] of [
-      [hooks, []],
-      [manifests, ["--ignore-not-found"]],
-    ] as const) {
-      const gone = await kubectl(["delete", ...flags], some);
-      assert.equal(gone.code, 0, gone.text);
-    }
-    await assert.rejects(admin.call("GET", secret), /NotFound/);
+    await call("PATCH", secret, { data });
+    await apply(manifests);
+    assert.deepEqual((await call<{ data: object }>("GET", secret)).data, data);
+    await succeed(withManifests(["delete"], manifests.filter(isHook)));
+    await succeed(withManifests(["delete", "--ignore-not-found"], manifests));
+    await assert.rejects(call("GET", secret), /NotFound/);
   });
 
   it("leaves RolloutGroups and Leases behind; what docs/start/upgrade.md says then deletes them, and Ready is over", async (t) => {
-    const { namespace } = await openPlace(t);
-    const admin = await connectAdmin(process.env["KUBECONFIG"]);
-    t.after(() => admin.close());
+    const { admin, call, namespace, kubectl } = await openPlaceFor(t);
     await define(admin, "rolloutgroups");
     const groups = `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgroups`;
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
     const kind = { apiVersion: "zonewise.dev/v1", kind: "RolloutGroup" };
-    await admin.call("POST", groups, { ...kind, metadata: { name: "ingester" } });
+    await call("POST", groups, { ...kind, metadata: { name: "ingester" } });
     const lastTransitionTime = new Date().toISOString();
     const ready = { type: "Ready", status: "True", reason: "AllZonesUpdated", message: "", lastTransitionTime };
-    await admin.call("PATCH", `${groups}/ingester/status`, { status: { conditions: [ready] } });
-    for (const name of ["zonewise-reconciler", "other"]) await admin.call("POST", leases, { metadata: { name } });
-    const wait = ["wait", "-n", namespace, "--for=condition=Ready", "rolloutgroup/ingester", "--timeout=60s"];
-    assert.equal((await runKubectl(wait)).code, 0);
+    await call("PATCH", `${groups}/ingester/status`, { status: { conditions: [ready] } });
+    for (const name of ["zonewise-reconciler", "other"]) await call("POST", leases, { metadata: { name } });
+    const wait = ["wait", "--for=condition=Ready", "rolloutgroup/ingester", "--timeout=60s"];
+    await succeed(kubectl(wait));
     const page = await readFile(new URL("../../../docs/start/upgrade.md", import.meta.url), "utf8");
     const [, removal = ""] = page.split("\n## Remove\n");
     const [step = ""] = removal.match(/^3\. [^]*?(?=^4\. )/m) ?? [];
     const commands = [...step.matchAll(/^ {7}(kubectl .*)$/gm)].map(([, command = ""]) => command);
     assert.ok(commands.length >= 3);
     await runCommands(commands, tmpdir(), { NAMESPACE: namespace });
-    const { code, text } = await runKubectl(wait);
+    const { code, text } = await kubectl(wait);
     assert.notEqual(code, 0);
     assert.match(text, /NotFound/);
-    const { items } = await admin.call<{ items: Manifest[] }>("GET", leases);
+    const { items } = await call<{ items: Manifest[] }>("GET", leases);
     assert.deepEqual(
       items.map(({ metadata }) => metadata.name),
       ["other"],
     );
+  });
+
+  it("of network policies is refused until the API server's range is filled in", async (t) => {
+    const { call, namespace } = await openPlaceFor(t);
+    const components = ["infra/manifests/network-policy", "infra/manifests/namespace"];
+    const manifests = await renderManifests(namespace, { folder: "infra/manifests/functions", components });
+    const policies = manifests.filter(({ kind }) => kind === "NetworkPolicy");
+    assert.equal(policies.length, 4);
+    for (const policy of policies) {
+      const dryRun = `${pathOfManifest(policy)}?dryRun=All&fieldValidation=Strict`;
+      await assert.rejects(call("POST", dryRun, policy), /API_SERVER_CIDR/);
+      await call("POST", dryRun, JSON.parse(JSON.stringify(policy).replaceAll("API_SERVER_CIDR", "10.0.0.0/28")));
+    }
   });
 });

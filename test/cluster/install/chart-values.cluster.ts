@@ -68,7 +68,30 @@ const expressions = (at: string): [string, unknown][] => [
   [`${at}.matchExpressions.0.values.0`, "a"],
 ];
 
-const CASES: readonly (readonly [object, Record<string, unknown>])[] = [
+/** Where monitors, alerts and the dashboard are placed. */
+const PLACED = { enabled: true, namespace: "metrics", labels: { team: "a" }, annotations: { a: "b" } };
+const placed = (at: string): Record<string, unknown> => ({
+  [`${at} metadata.namespace`]: "metrics",
+  [`${at} metadata.labels.team`]: "a",
+  [`${at} metadata.annotations.a`]: "b",
+});
+const SCRAPING = {
+  interval: "15s",
+  scrapeTimeout: "5s",
+  relabelings: [{ targetLabel: "cluster", replacement: "a" }],
+};
+const scraping = (at: string, endpoints: string): Record<string, unknown> => ({
+  ...placed(at),
+  [`${at} spec.namespaceSelector.matchNames.0`]: NAMESPACE,
+  [`${at} spec.${endpoints}.0.interval`]: "15s",
+  [`${at} spec.${endpoints}.0.scrapeTimeout`]: "5s",
+  [`${at} spec.${endpoints}.0.relabelings.1.targetLabel`]: "cluster",
+  [`${at} spec.${endpoints}.0.relabelings.1.replacement`]: "a",
+});
+const enabled = (key: string): object => ({ [key]: { enabled: true } });
+
+/** Values, what they change, and beside which values. */
+const CASES: readonly (readonly [object, Record<string, unknown>, object?])[] = [
   [{ image: { registry: "registry.example", tag: "2" } }, pods(`${CONTAINER}.image`, "registry.example/zonewise:2")],
   // A registry that is left over from the original's values is not put in front of a whole name.
   ...["registry.example", "localhost", "registry:5000"].map(
@@ -156,6 +179,18 @@ const CASES: readonly (readonly [object, Record<string, unknown>])[] = [
     ]),
   ],
   [{ serviceMonitor: { enabled: false, interval: "1m" } }, {}],
+  [
+    { serviceMonitor: { ...PLACED, ...SCRAPING } },
+    scraping("ServiceMonitor zonewise-functions", "endpoints"),
+    enabled("serviceMonitor"),
+  ],
+  [
+    { podMonitor: { ...PLACED, ...SCRAPING } },
+    scraping("PodMonitor zonewise-functions", "podMetricsEndpoints"),
+    enabled("podMonitor"),
+  ],
+  [{ prometheusRule: PLACED }, placed("PrometheusRule zonewise"), enabled("prometheusRule")],
+  [{ dashboards: PLACED }, placed("ConfigMap zonewise-dashboard"), enabled("dashboards")],
 ];
 
 /** Objects that a value adds or leaves out, by kind and name. */
@@ -168,9 +203,9 @@ describe("a value of the chart", { skip: HELM.missing }, () => {
   let defaults: Fields = {};
   before(async () => void (defaults = await render({})));
 
-  for (const [values, changes] of CASES)
+  for (const [values, changes, beside] of CASES)
     it(`changes what it is for, and nothing else: ${JSON.stringify(values)}`, async () =>
-      assert.deepEqual(changesOf(defaults, await render(values)), changes));
+      assert.deepEqual(changesOf(beside ? await render(beside) : defaults, await render(values)), changes));
 
   for (const [values, objects] of OBJECTS)
     it(`leaves out ${objects.join(", ")}: ${JSON.stringify(values)}`, async () => {
@@ -237,49 +272,6 @@ describe("a value of the chart", { skip: HELM.missing }, () => {
     );
     assert.equal(fields[`${DEPLOYMENT} spec.template.spec.volumes.0.secret.secretName`], '"tls"');
     assert.equal(fields[`${RECONCILER} ${JOB}.${CONTAINER}.env.4.name`], '"SERVER_TLS_SELF_SIGNED_CERT_ENABLED"');
-  });
-
-  for (const [kind, key, endpoints] of [
-    ["ServiceMonitor", "serviceMonitor", "endpoints"],
-    ["PodMonitor", "podMonitor", "podMetricsEndpoints"],
-  ] as const)
-    it(`${key}: each of its values`, async () => {
-      const relabelings = [{ targetLabel: "cluster", replacement: "a" }];
-      const enabled = {
-        enabled: true,
-        interval: "15s",
-        scrapeTimeout: "5s",
-        labels: { release: "p" },
-        annotations: { a: "b" },
-        relabelings,
-      };
-      const base = await render({ [key]: { enabled: true } });
-      const added = changesOf(base, await render({ [key]: { ...enabled, namespace: "metrics" } }));
-      const at = `${kind} zonewise-functions`;
-      assert.deepEqual(added, {
-        [`${at} metadata.namespace`]: "metrics",
-        [`${at} metadata.labels.release`]: "p",
-        [`${at} metadata.annotations.a`]: "b",
-        [`${at} spec.namespaceSelector.matchNames.0`]: NAMESPACE,
-        [`${at} spec.${endpoints}.0.interval`]: "15s",
-        [`${at} spec.${endpoints}.0.scrapeTimeout`]: "5s",
-        [`${at} spec.${endpoints}.0.relabelings.1.targetLabel`]: "cluster",
-        [`${at} spec.${endpoints}.0.relabelings.1.replacement`]: "a",
-      });
-      const any = await render({ [key]: { enabled: true, namespace: "metrics", namespaceSelector: { any: true } } });
-      assert.equal(any[`${at} spec.namespaceSelector.any`], "true");
-    });
-
-  it("places the alerts and the dashboard", async () => {
-    const placed = { enabled: true, namespace: "metrics", labels: { team: "a" }, annotations: { a: "b" } };
-    const base = await render({ prometheusRule: { enabled: true }, dashboards: { enabled: true } });
-    const added = changesOf(base, await render({ prometheusRule: placed, dashboards: placed }));
-    const expected = ["PrometheusRule zonewise", "ConfigMap zonewise-dashboard"].flatMap((at) => [
-      [`${at} metadata.namespace`, "metrics"],
-      [`${at} metadata.labels.team`, "a"],
-      [`${at} metadata.annotations.a`, "b"],
-    ]);
-    assert.deepEqual(added, Object.fromEntries(expected));
   });
 
   it("lets the reconciler read Secrets in each namespace", async () => {

@@ -1,11 +1,5 @@
-/**
- * The Helm chart renders, by each Helm, what kustomize renders for the same choices, and refuses bad values in the
- * words of its schema.
- */
+/** The Helm chart renders what kustomize renders for the same choices. */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import { readPatches } from "../migration/steps.ts";
 import { CHART, HELM, parseManifests } from "./helm.ts";
@@ -181,17 +175,6 @@ describe("the chart", { skip: missing }, () => {
       assert.deepEqual(byName(rendered), byName(wanted));
     });
 
-  it("renders the same from an archive, for one's own registry", async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), "chart-"));
-    t.after(() => rm(folder, { recursive: true }));
-    const packed = await runHelm(["package", CHART, "--destination", folder]);
-    assert.equal(packed.code, 0, packed.text);
-    const [archive = ""] = await readdir(folder);
-    const flags = ["--namespace", "cell-a-1", "--kube-version", "1.36.0", "--include-crds"];
-    const fromArchive = await runHelm(["template", "zonewise", join(folder, archive), ...flags]);
-    assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
-  });
-
   it("takes a namespace that YAML would read as a number, and any range of addresses", async () => {
     const { code, text } = await template("2024", { networkPolicy: { enabled: true, apiServer: "::/0" } });
     assert.equal(code, 0, text);
@@ -204,49 +187,10 @@ describe("the chart", { skip: missing }, () => {
     assert.ok(text.includes("cidr: ::/0"));
   });
 
-  it("says after an installation that no image is published, unless one is named", async () => {
-    for (const [image, isSaid] of [
-      [{}, true],
-      [{ tag: "1" }, true],
-      [{ registry: "registry.example" }, false],
-      [{ registry: "docker.io" }, true],
-      [{ repository: "team/zonewise" }, false],
-    ] as const) {
-      const { code, text } = await runHelm(
-        ["install", "zonewise", CHART, "--dry-run=client", "--skip-crds", "--values", "-"],
-        { image },
-      );
-      assert.deepEqual([code, text.includes("No image is published")], [0, isSaid], JSON.stringify(image));
-    }
+  it("refuses what its schema refuses, in the schema's words (test/infra/chart.test.ts), before it renders anything", async () => {
+    const { code, text } = await template("cell-a-1", { nameOverride: "a", hostnetwork: true });
+    assert.notEqual(code, 0);
+    assert.ok(text.includes("at '/nameOverride': value must be 'refused: names are fixed"), text);
+    assert.ok(text.includes("additional properties 'hostnetwork' not allowed"), text);
   });
-
-  for (const [values, message] of [
-    [
-      { extraArgs: ["-log.level=debug"] },
-      "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags",
-    ],
-    [
-      { image: { registry: "docker.io", repository: "grafana/rollout-operator", pullPolicy: "IfNotPresent" } },
-      "at '/image/repository': value must be 'refused: this image is rollout-operator",
-    ],
-    [{ nameOverride: "a" }, "at '/nameOverride': value must be 'refused: names are fixed"],
-    [{ serviceAccount: { name: "a" } }, "at '/serviceAccount/name': value must be 'refused: each process has"],
-    [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
-    [
-      { namespaceSelector: null },
-      "value must be 'refused: namespaceSelector: null; a release serves its own namespace alone",
-    ],
-    [
-      { webhooks: { objectSelector: { matchLabels: { a: "b" } } } },
-      "at '/webhooks/objectSelector': value must be 'refused: Evictions",
-    ],
-    [{ prometheusSecrets: { namespaces: ["cell-b"] } }, "at '/prometheusSecrets/names': minItems: got 0, want 1"],
-    [{ prometheusRule: { groups: [] } }, "at '/prometheusRule': additional properties 'groups' not allowed"],
-    [{ hostnetwork: true }, "additional properties 'hostnetwork' not allowed"],
-  ] as const)
-    it(`refuses ${JSON.stringify(values)} before it renders anything`, async () => {
-      const { code, text } = await template("cell-a-1", values);
-      assert.notEqual(code, 0);
-      assert.ok(text.includes(message), text);
-    });
 });
