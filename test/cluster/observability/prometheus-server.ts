@@ -62,13 +62,13 @@ export interface PrometheusServer {
 }
 
 /** Scrapes and evaluates every second. */
-export async function startPrometheus(targets: readonly Target[], rules: RuleGroups): Promise<PrometheusServer> {
+export async function startPrometheus({ port: target, labels }: Target, rules: RuleGroups): Promise<PrometheusServer> {
   const folder = await mkdtemp(join(tmpdir(), "prometheus-"));
   const port = await freePort();
   const scrape = {
     job_name: "functions",
     honor_labels: true,
-    static_configs: targets.map((target) => ({ targets: [`127.0.0.1:${target.port}`], labels: target.labels })),
+    static_configs: [{ targets: [`127.0.0.1:${target}`], labels }],
   };
   const global = { scrape_interval: "2s", scrape_timeout: "2s", evaluation_interval: "1s" };
   await writeFile(join(folder, "rules.yaml"), stringify(rules));

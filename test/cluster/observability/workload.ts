@@ -1,6 +1,5 @@
-/** The functions that the real Prometheus scrapes, what is asked of them, and the queries of the dashboard. */
+/** The functions that the real Prometheus scrapes, and the queries of the dashboard. */
 import { readFile, writeFile } from "node:fs/promises";
-import { request } from "node:https";
 import { join } from "node:path";
 import { writeKubeconfig } from "../stage/access.ts";
 import { startEntry } from "../stage/process.ts";
@@ -16,13 +15,13 @@ export interface Functions {
 }
 
 /** Starts the functions with the certificate that the reconciler has made. */
-export async function startFunctions(stage: Stage, env: Readonly<Record<string, string>> = {}): Promise<Functions> {
+export async function startFunctions(stage: Stage): Promise<Functions> {
   const { namespace, folder } = stage;
   const kubeconfig = await writeKubeconfig(stage, "zonewise-functions");
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
   const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
-  const running = startEntry("functions/serve.ts", { ...own, ...files, ...ports, ...env });
+  const running = startEntry("functions/serve.ts", { ...own, ...files, ...ports });
   stage.processes.push(running);
   stage.defer(running.kill);
   const portOf = async (what: string): Promise<number> => {
@@ -47,44 +46,6 @@ export async function writeCertificate({ call, namespace, folder }: Stage): Prom
     return true;
   });
   return ca;
-}
-
-/** Asks the functions themselves about an eviction, as the API server would. */
-export function review({ webhooks }: Functions, namespace: string, pod: string): Promise<void> {
-  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: pod, namespace } };
-  const asked = {
-    uid: pod,
-    kind: { group: "policy", version: "v1", kind: "Eviction" },
-    resource: { group: "", version: "v1", resource: "pods" },
-  };
-  const body = {
-    apiVersion: "admission.k8s.io/v1",
-    kind: "AdmissionReview",
-    request: {
-      ...asked,
-      subResource: "eviction",
-      operation: "CREATE",
-      name: pod,
-      namespace,
-      dryRun: true,
-      object: eviction,
-    },
-  };
-  return new Promise((resolve) => {
-    const to = {
-      host: "127.0.0.1",
-      port: webhooks,
-      path: "/admission/mutate-pod-eviction",
-      method: "POST",
-      rejectUnauthorized: false,
-    };
-    const call = request(
-      { ...to, headers: { "content-type": "application/json" } },
-      (answer) => void answer.resume().once("end", resolve),
-    );
-    call.once("error", () => resolve());
-    call.end(JSON.stringify(body));
-  });
 }
 
 /**

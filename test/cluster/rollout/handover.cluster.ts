@@ -4,11 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { define } from "../stage/definitions.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import type { TestProcess } from "../stage/process.ts";
 import { scenario } from "../stage/stage.ts";
-import { until } from "../stage/until.ts";
 
 const RUNS = 5;
 const PERIOD_MS = 4000;
@@ -59,43 +57,5 @@ scenario(
     assertNoViolations(timeline.entries);
     const deleted = deletions(timeline.entries).map(({ pod }) => pod);
     assert.deepEqual([deleted.length, new Set(deleted).size], [12, 12]);
-  },
-);
-
-interface GroupZones {
-  readonly status?: {
-    readonly zones?: readonly { readonly currentRevision: string; readonly updateRevision: string }[];
-  };
-}
-
-scenario(
-  "a zone that comes back while nobody runs has its Events by the next run, whoever records it",
-  async (stage) => {
-    const { admin, namespace, call, create, start, setImage, done, events, timeline } = stage;
-    await define(admin, "rolloutgroups");
-    const zones = [{ group: "cache", name: "zone-a", replicas: 1, sim: { "sim/ready-after-ms": "5000" } }];
-    await create(zones);
-    const first = start({ LEASE_DURATION: "5s" });
-    await first.untilOutput(/"settled":1/);
-    await setImage("app:2", zones);
-    const group = `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgroups/cache`;
-    await until("the pod is gone, and the status tells of the rollout", async () => {
-      const [zone] = (await call<GroupZones>("GET", group)).status?.zones ?? [];
-      return (
-        deletions(timeline.entries).length > 0 && zone !== undefined && zone.currentRevision !== zone.updateRevision
-      );
-    });
-    await first.kill();
-    await timeline.until("the pod is back", () => {
-      const { updatedReplicas = 0, readyReplicas = 0 } = timeline.statefulSets.get("zone-a")?.status ?? {};
-      return updatedReplicas === 1 && readyReplicas === 1;
-    });
-    // The StatefulSet controller of 1.37 has recorded the zone by now.
-    assert.deepEqual(await events("ZoneUpdated"), []);
-    const second = start({ LEASE_DURATION: "5s" });
-    await done("app:2", zones);
-    for (const reason of ["ZoneUpdated", "RolloutCompleted"])
-      await until(`${reason} is written`, async () => (await events(reason)).length === 1);
-    assert.equal(await second.end(), 0);
   },
 );

@@ -62,27 +62,6 @@ scenario(
 );
 
 scenario(
-  "of two concurrent reconcilers one works, and the other takes over when it ends",
-  async ({ create, start, setImage, done, timeline }) => {
-    const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
-    await create(zones);
-    // The first one hands over to the other, which waits, and stands by for some seconds.
-    const worker = start({ POD_NAME: "one" });
-    await worker.untilOutput(/holding the lease/);
-    const waiting = start({ POD_NAME: "two" });
-    await setImage("app:2", zones);
-    await timeline.until("the rollout is half done", () => deletions(timeline.entries).length >= 5);
-    assert.equal(await worker.end(), 0);
-    await done("app:2", zones);
-    await waiting.untilOutput(/holding the lease/);
-    assert.equal(await waiting.end(), 0);
-
-    assertNoViolations(timeline.entries);
-    assert.equal(deletions(timeline.entries).length, 9);
-  },
-);
-
-scenario(
   "a reconciler that is frozen until its Lease expires, and continued while another works, violates no invariant",
   async (stage) => {
     const { create, start, setImage, done, timeline } = stage;

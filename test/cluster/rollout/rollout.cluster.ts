@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions, type Entry } from "../stage/invariants.ts";
 import { scenario } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
@@ -47,39 +46,6 @@ for (const { name, replicas, annotations, sim, limit } of CASES) {
     assert.equal(deleted.length, 3 * replicas, "each pod is replaced exactly once");
     assert.equal(new Set(deleted).size, 3 * replicas, "each pod is replaced exactly once");
     assert.equal(mostDown(entries), limit, "the limit is used");
-  });
-}
-
-for (const [name, withBudget] of [
-  ["each zone waits until the previous one is ready", false],
-  ["each zone waits under a budget of 1 with the eviction webhook, too", true],
-] as const) {
-  scenario(name, async (stage) => {
-    const { create, start, setImage, done, annotatePod, timeline } = stage;
-    const group = `cache-${stage.namespace}`;
-    const zones = ["zone-a", "zone-b", "zone-c"].map((zone) => ({ group, name: zone, replicas: 1 }));
-    await create(zones);
-    if (withBudget) {
-      await serveWebhooks(stage, 1);
-      await createBudget(stage, group, { maxUnavailable: 1 });
-    }
-    await setImage("app:2", zones, { "sim/ready": "false" });
-    // Only now: it would begin with the zone whose change it saw first.
-    const reconciler = start({ RECONCILE_INTERVAL: "1s" });
-    for (const [i, { name: zone }] of zones.entries()) {
-      const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === `${zone}-0`)?.state === "notReady";
-      await timeline.until(`${zone}-0 is back, not ready`, isBack);
-      // Long enough for a reconciler that does not wait to delete another pod.
-      await new Promise((resolve) => setTimeout(resolve, 1500));
-      assert.deepEqual(
-        deletions(timeline.entries).map(({ pod }) => pod),
-        zones.slice(0, i + 1).map((other) => `${other.name}-0`),
-      );
-      await annotatePod(`${zone}-0`, { "sim/ready": "true" });
-    }
-    await done("app:2", zones);
-    assert.equal(await reconciler.end(), 0);
-    assertNoViolations(timeline.entries);
   });
 }
 
