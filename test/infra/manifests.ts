@@ -34,6 +34,18 @@ export function collect<T>(value: unknown, take: (object: Readonly<Record<string
   return [...(own === undefined ? [] : [own]), ...Object.values(value).flatMap((below) => collect(below, take))];
 }
 
+interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+export const rulesOf = (role: Manifest): readonly Rule[] => (role["rules"] ?? []) as readonly Rule[];
+
+/** `verb resource[/subresource]`. */
+export const rightsOf = ({ verbs, resources }: Rule): string[] =>
+  verbs.flatMap((verb) => resources.map((resource) => `${verb} ${resource}`));
+
 /** A registered webhook. */
 export interface Hook {
   readonly name: string;

@@ -1,10 +1,11 @@
 /**
- * Who reaches whom under the optional network policies, once their two values are filled in: connections by the rules
+ * The optional network policies cover every pod of ours; and who reaches whom under the optional network policies, once their two values are filled in: connections by the rules
  * of networking.k8s.io/v1, as a network plugin applies them.
  */
 import assert from "node:assert/strict";
+import { globSync } from "node:fs";
 import { describe, it } from "node:test";
-import { collect, find, read } from "./manifests.ts";
+import { collect, find, read, ROOT } from "./manifests.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -23,6 +24,7 @@ interface Rule {
 interface Policy {
   readonly namespace: string;
   readonly podSelector: { readonly matchLabels: Labels };
+  readonly policyTypes: readonly string[];
   readonly ingress?: readonly Rule[];
   readonly egress?: readonly Rule[];
 }
@@ -155,6 +157,17 @@ describe("under the network policies", () => {
         assert.deepEqual(open, new Set(ports === "any" ? PORTS : ports));
       });
     }
+
+  it("every pod of ours is under one policy, in both directions", () => {
+    const templates = globSync("infra/manifests/**/*.yaml", { cwd: ROOT }).flatMap((file) =>
+      collect(read(file), (object) => (object["spec"] as { containers?: object } | undefined)?.containers && object),
+    );
+    const labels = templates.map(({ metadata }) => (metadata as { labels: Labels }).labels);
+    const selectors = POLICIES.map(({ podSelector }) => podSelector.matchLabels);
+    const texts = (all: readonly Labels[]): Set<string> => new Set(all.map((one) => JSON.stringify(one)));
+    assert.deepEqual(texts(labels), texts(selectors));
+    for (const { policyTypes } of POLICIES) assert.deepEqual(policyTypes, ["Ingress", "Egress"]);
+  });
 
   it("names are resolved over UDP, too, and nothing else is", () => {
     const over = (from: Name, to: Name, port: number): boolean =>

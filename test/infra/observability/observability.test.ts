@@ -120,12 +120,3 @@ describe("the dashboard", () => {
     it(`${title}: its query names metrics that exist`, () => assert.deepEqual(findUnknown(expr), []));
   it("has queries", () => assert.ok(panels.length > 20, `${panels.length}`));
 });
-
-describe("the check", () => {
-  for (const [query, unknown] of [
-    ["sum by (nobody) (zonewise_ticks_total)", ["nobody"]],
-    ["zonewise_unknown", ["zonewise_unknown"]],
-    ["rate(zonewise_ticks_total[5m]) / zonewise_last_tick_timestamp_seconds", []],
-  ] as const)
-    it(`finds ${unknown.join() || "nothing"} in ${query}`, () => assert.deepEqual(findUnknown(query), unknown));
-});

@@ -83,15 +83,6 @@ describe("the simulated kubelets", () => {
     });
   });
 
-  it("report a ready pod as not ready once it is made to crash", async () => {
-    const { onPod, next } = open();
-    onPod("ADDED", pod({ nodeName: "simulated" }));
-    await next();
-    await next();
-    onPod("MODIFIED", pod({ nodeName: "simulated" }, { annotations: { "sim/crash": "true" } }));
-    assert.equal(isReady(await next()), false);
-  });
-
   it("bind a pod to the real node and leave the rest to its kubelet", async () => {
     const { calls, onPod, next } = open();
     const nodeSelector = { "sim/real": "true" };

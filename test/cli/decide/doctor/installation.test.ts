@@ -6,7 +6,7 @@ import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
 import { describeRight, RECONCILER_RIGHTS } from "../../../../cli/decide/doctor/rights.ts";
 import type { WebhookConfiguration } from "../../../../infra/kubernetes/resources.ts";
 import type { Guard } from "../../../../reconciler/budget/guard.ts";
-import { rightsOf, rulesBoundTo } from "../../../infra/rights.ts";
+import { read, rightsOf, rulesOf } from "../../../infra/manifests.ts";
 
 const NAME = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 const OURS = { "helm.sh/resource-policy": "keep", "kubectl.kubernetes.io/last-applied-configuration": "{}" };
@@ -116,7 +116,7 @@ describe("zonewise doctor", () => {
   });
 
   it("asks for rights of the reconciler that its manifest grants", () => {
-    const granted = new Set(rulesBoundTo("zonewise-reconciler").flatMap(rightsOf));
+    const granted = new Set(read("infra/manifests/reconciler/rbac.yaml").flatMap(rulesOf).flatMap(rightsOf));
     const short = RECONCILER_RIGHTS.map((right) => describeRight({ ...right, group: "" }));
     assert.deepEqual(
       short.filter((right) => !granted.has(right)),
