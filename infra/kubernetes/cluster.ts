@@ -19,8 +19,6 @@ export interface Query {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects a page, `Infinity` for all in one; by default the resource's own page size, or 500. */
-  readonly pageSize?: number;
 }
 
 export interface Ref {
@@ -97,11 +95,8 @@ export interface Cluster {
   patch(resource: Resource, patch: Patch, call?: Call): Promise<string>;
   /** Like `patch`, but resolves with the resulting object: webhooks may have changed it. */
   change<T>(resource: Resource<T>, patch: Patch, call?: Call): Promise<T>;
-  /**
-   * Deletes with default options (the pod's own grace period) and preconditions. Requests metadata only; resolves with
-   * the resulting resourceVersion, "" if the response has none.
-   */
-  remove(resource: Resource, removal: Removal, call?: Call): Promise<string>;
+  /** Deletes with default options (the pod's own grace period) and preconditions. */
+  remove(resource: Resource, removal: Removal, call?: Call): Promise<void>;
   /** The resources that serve a kind, the preferred version first; empty if the server does not know the kind. */
   discover(group: string, kind: string, call?: Call): Promise<readonly Resource[]>;
   /**

@@ -19,11 +19,6 @@ import { type OnEvent, WATCH_SECONDS, streamHints } from "./watch.ts";
  */
 const PAGE_SIZE = 500;
 
-/** The `limit` of a list's call; undefined if all objects come in one page. */
-function pageLimitOf(resource: Resource, { pageSize = resource.pageSize ?? PAGE_SIZE }: Query): string | undefined {
-  return Number.isFinite(pageSize) ? String(pageSize) : undefined;
-}
-
 const FULL = "application/json";
 /** Servers without PartialObjectMetadata return the full object; both have the metadata. */
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -57,8 +52,8 @@ interface Plan {
   readonly query?: ApiCall["query"];
 }
 
-interface Body {
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+interface WrittenObject {
+  readonly metadata?: { readonly resourceVersion?: string };
 }
 
 const formOf = ({ createListDecoder, metadataOnly }: Resource): string =>
@@ -85,6 +80,7 @@ export function connectCluster(
     ...settle(nameCall(verb, resource, place), call, query),
     path: pathOf(resource, place),
   });
+
   const sendPatch = (
     resource: Resource,
     { type, body, fieldManager, dryRun, ...ref }: Patch,
@@ -101,7 +97,7 @@ export function connectCluster(
       let token: string | undefined;
       do {
         const bounds = shorten(call, elapsed());
-        const page = { ...selectors(query), limit: pageLimitOf(resource, query), continue: token };
+        const page = { ...selectors(query), limit: String(PAGE_SIZE), continue: token };
         const get = {
           ...plan(resource, query, { verb: "list", call: bounds, query: page }),
           method: "GET",
@@ -128,15 +124,15 @@ export function connectCluster(
       return (await requestObject(wiring, { ...plan(resource, ref, { verb: "replace", call }), ...put })) as T;
     },
     async patch(resource, patch, call) {
-      return versionOf(await sendPatch(resource, patch, { call, accept: METADATA }));
+      const { metadata } = (await sendPatch(resource, patch, { call, accept: METADATA })) as WrittenObject;
+      return metadata?.resourceVersion ?? "";
     },
     async change<T>(resource: Resource<T>, patch: Patch, call?: Call) {
       return (await sendPatch(resource, patch, { call, accept: FULL })) as T;
     },
     async remove(resource, { preconditions, ...ref }, call) {
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
-      const deletion = { method: "DELETE", body, accept: METADATA } as const;
-      return versionOf(await requestObject(wiring, { ...plan(resource, ref, { verb: "delete", call }), ...deletion }));
+      await requestObject(wiring, { ...plan(resource, ref, { verb: "delete", call }), method: "DELETE", body });
     },
     discover(group, kind, call) {
       const what = `discover ${kind}${group && `.${group}`}`;
@@ -165,10 +161,6 @@ export function connectCluster(
 /** The call with the remaining time of its deadline. */
 const shorten = (call: Call | undefined, elapsedMs: number): Call | undefined =>
   call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsedMs) };
-
-function versionOf(body: unknown): string {
-  return (body as Body).metadata?.resourceVersion ?? "";
-}
 
 function selectors({ labelSelector, fieldSelector }: Query): ApiCall["query"] {
   return { labelSelector, fieldSelector };

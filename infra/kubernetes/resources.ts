@@ -42,8 +42,6 @@ export interface Resource<T = unknown> {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
-  /** Objects a page of a list, for large objects. */
-  readonly pageSize?: number;
   /** For lists in protobuf: parsing long lists of large objects as JSON takes several times as long. */
   readonly createListDecoder?: () => Decoder<ListBody<T>>;
   /** A list requests the metadata only, for large objects of which nothing else is read. */

@@ -33,7 +33,7 @@ export async function createGate(cluster: Cluster, { namespace, group, url }: Ga
   };
   const { metadata } = await cluster.create<CustomObject>(rolloutGates, { namespace, body });
   return {
-    [Symbol.asyncDispose]: async () =>
-      void (await cluster.remove(rolloutGates, { namespace, name: NAME, preconditions: { uid: metadata.uid ?? "" } })),
+    [Symbol.asyncDispose]: () =>
+      cluster.remove(rolloutGates, { namespace, name: NAME, preconditions: { uid: metadata.uid ?? "" } }),
   };
 }

@@ -122,12 +122,11 @@ export function portOf(store: Store, carry: Carry, options: PortOptions = {}): C
     remove: async (resource, { preconditions, ...ref }, call) => {
       const { uid, resourceVersion } = preconditions;
       const options = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
-      const last = await carry(
+      await carry(
         of("remove", resource, ref),
         effect(() => store.remove(keyOf(resource), ref.namespace, ref.name, options)),
         call,
       );
-      return last.metadata.resourceVersion;
     },
     discover: (_group, kind, call) => carry({ verb: "discover", plural: kind, name: "" }, () => discovered, call),
     watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),

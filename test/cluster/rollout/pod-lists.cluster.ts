@@ -10,9 +10,6 @@ import { remove } from "../stage/client.ts";
 import { scenario } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
-/** Several pages. */
-const PAGE_SIZE = 2;
-
 scenario("pods in protobuf are those in JSON: ready, crashing, terminating and annotated ones", async (stage) => {
   const { call, create, annotatePod, deletePod, namespace } = stage;
   await create(["zone-a", "zone-b"].map((name) => ({ group: "cache", name })));
@@ -41,8 +38,7 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
     (await call<{ items: PodObject[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readPod);
   const readProtobuf = async () => {
     const all: Pod[] = [];
-    for await (const { items } of cluster.list(counted, { namespace, pageSize: PAGE_SIZE }))
-      all.push(...items.map(readPod));
+    for await (const { items } of cluster.list(counted, { namespace })) all.push(...items.map(readPod));
     return all;
   };
   const versions = (list: readonly { resourceVersion: string }[]): string =>
@@ -56,7 +52,7 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
   assert.deepEqual(inProtobuf, inJson);
   assert.equal(inProtobuf.length, 6);
   assert.ok(inProtobuf.some(isTerminating));
-  assert.ok(decoded >= 3, "the server answered in JSON");
+  assert.ok(decoded >= 1, "the server answered in JSON");
 
   const refused = cluster.list(pods, { namespace, fieldSelector: "nobody=1" }).next();
   await assert.rejects(refused, { code: "Invalid", status: 400, message: /field label not supported: nobody/ });

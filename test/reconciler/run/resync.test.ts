@@ -82,7 +82,7 @@ describe("a tick that resyncs several groups", () => {
         for await (const page of cluster.list(resource, query, call))
           yield resource.plural === "pods" ? { ...page, items: page.items.map(outdate) } : page;
       },
-      remove: async (_, { name }) => (removed.push(name), ""),
+      remove: async (_, { name }) => void removed.push(name),
     };
     await tickOnce(stage, outdated, { takeResync: () => true });
     assert.deepEqual(removed, ["l-zone-b-1"]);
