@@ -1,4 +1,4 @@
-/** JSON values: their fields, their equality, and the patch that turns one into the other. */
+/** JSON values: their fields and their equality. */
 
 /** An object of unknown content, as JSON has it. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -33,15 +33,3 @@ export function isSameJson(one: unknown, other: unknown): boolean {
 }
 
 const setFields = (value: Fields): readonly string[] => Object.keys(value).filter((key) => value[key] !== undefined);
-
-/** The merge patch (RFC 7386) that turns one object into the other: fields that the new one lacks become null. */
-export function mergePatch(before: object, after: object): Fields {
-  const [earlier, later] = [before as Fields, after as Fields];
-  const gone = Object.keys(earlier).filter((key) => ownValue(later, key) === undefined);
-  const kept = Object.entries(later).filter(([, value]) => value !== undefined);
-  const nested = kept.map(([key, value]) => {
-    const from = ownValue(earlier, key);
-    return [key, isFields(value) && isFields(from) ? mergePatch(from, value) : value] as const;
-  });
-  return { ...Object.fromEntries(gone.map((key) => [key, null])), ...Object.fromEntries(nested) };
-}

@@ -7,24 +7,23 @@
  * After a `Conflict` the caller reads and decides again.
  */
 import { hasCode, isSuperseded } from "../errors.ts";
-import { isSameJson, mergePatch } from "../json.ts";
+import { isSameJson } from "../json.ts";
 import type { Log, LogFields } from "../log.ts";
 import type { Actor } from "./context.ts";
 import type { ObjectMeta, Resource } from "./resources.ts";
 
 export interface StatusChange<S extends object> {
-  /** The object as it was read: its resourceVersion, and in an update also its UID, are the precondition. */
+  readonly kind: string;
+  /** The object as it was read: its UID and resourceVersion are the precondition. */
   readonly object: {
     readonly namespace?: string;
     readonly name: string;
     readonly uid: string;
     readonly resourceVersion: string;
   };
-  /** Our part of the stored status: fields that `after` lacks are removed. */
   readonly before: S;
+  /** Replaces the stored status. */
   readonly after: S;
-  /** The verb that our roles grant on this status: patch, or update, which needs the kind. */
-  readonly by: "patch" | { readonly kind: string };
   /** True if both mean the same to their readers; by default, if they are the same JSON. */
   readonly isSame?: (before: S, after: S) => boolean;
 }
@@ -36,29 +35,20 @@ export interface StatusChange<S extends object> {
  */
 export async function writeStatus<T extends { readonly metadata: ObjectMeta }, S extends object>(
   resource: Resource<T>,
-  { object, before, after, by, isSame = isSameJson }: StatusChange<S>,
+  { kind, object, before, after, isSame = isSameJson }: StatusChange<S>,
   { cluster, fence }: Pick<Actor, "cluster" | "fence">,
 ): Promise<T | undefined> {
   if (isSame(before, after)) return undefined;
   const { namespace, name, uid, resourceVersion } = object;
   const place = { ...(namespace && { namespace }), name };
-  const target = { ...place, subresource: "status" } as const;
-  let stored: T;
-  if (by === "patch") {
-    // Without the UID: a wrong one would be answered with 422 before the versions are compared.
-    const body = { metadata: { resourceVersion }, status: mergePatch(before, after) };
-    stored = await cluster.change(resource, { ...target, type: "merge", body }, fence.write());
-  } else {
-    const { group, version } = resource;
-    const body = {
-      apiVersion: `${group}/${version}`,
-      ...by,
-      metadata: { ...place, uid, resourceVersion },
-      status: after,
-    };
-    stored = await cluster.replace(resource, { ...target, body: body as object as T }, fence.write());
-  }
-  return stored;
+  const body = {
+    apiVersion: `${resource.group}/${resource.version}`,
+    kind,
+    metadata: { ...place, uid, resourceVersion },
+    status: after,
+  };
+  const replacement = { ...place, subresource: "status", body: body as object as T } as const;
+  return await cluster.replace(resource, replacement, fence.write());
 }
 
 /**

@@ -113,20 +113,20 @@ export function readConditions(status: unknown): readonly Condition[] {
   return CONDITIONS.safeParse(status).data?.conditions ?? [];
 }
 
-/** The record as a status. Absent fields are null, which removes them in a merge patch. */
+/** The record as a status. */
 export function formatRecord({ identity, startedAt, settledAt, retried, zones, stages, bypasses }: GateRecord): object {
   return {
     identity,
     startTime: formatTimestamp(startedAt),
-    settledTime: settledAt === undefined ? null : formatTimestamp(settledAt),
-    retried: retried ?? null,
+    ...(settledAt !== undefined && { settledTime: formatTimestamp(settledAt) }),
+    ...(retried !== undefined && { retried }),
     zones,
     stages: stages.map(({ since, checks, ...stage }) => ({
       ...stage,
       since: formatTimestamp(since),
       checks: checks.map(formatResult),
     })),
-    bypasses: bypasses.length > 0 ? bypasses : null,
+    ...(bypasses.length > 0 && { bypasses }),
   };
 }
 

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import * as fc from "fast-check";
-import { isSameJson, mergePatch, ownValue } from "../../infra/json.ts";
-import { mergePatch as applyMergePatch } from "../emulator/patch.ts";
+import { isSameJson, ownValue } from "../../infra/json.ts";
 
 describe("ownValue", () => {
   for (const key of ["constructor", "toString", "__proto__"])
@@ -32,27 +30,4 @@ describe("isSameJson", () => {
   ];
   for (const [what, one, other, same] of cases)
     it(`${what}: ${same ? "the same" : "not the same"}`, () => assert.equal(isSameJson(one, other), same));
-});
-
-describe("mergePatch", () => {
-  it("turns any object into any other", () => {
-    const leaf = fc.oneof(fc.integer(), fc.string(), fc.array(fc.integer(), { maxLength: 2 }));
-    const { object } = fc.letrec<{ object: object; value: unknown }>((tie) => ({
-      object: fc.dictionary(fc.constantFrom("a", "b", "constructor"), tie("value")),
-      value: fc.oneof({ maxDepth: 3 }, leaf, tie("object")),
-    }));
-    fc.assert(
-      fc.property(object, object, (before, after) => {
-        const patched = applyMergePatch(before, mergePatch(before, after));
-        assert.ok(isSameJson(patched, after), JSON.stringify(patched));
-      }),
-    );
-  });
-
-  it("removes what the new one leaves undefined, and sends the rest", () =>
-    assert.deepEqual(mergePatch({ a: 1, b: { c: 2, d: 3 }, e: [1] }, { a: undefined, b: { c: 4 }, e: [2] }), {
-      a: null,
-      b: { d: null, c: 4 },
-      e: [2],
-    }));
 });

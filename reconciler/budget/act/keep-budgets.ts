@@ -123,7 +123,7 @@ async function keep(budget: ListedBudget, isNew: boolean, round: Round): Promise
   const living = livingReservations(readReservations(before.disruptedPods), undefined, now);
   const after = { ...before, ...protection, ...(before.disruptedPods !== undefined && { disruptedPods: living }) };
   // The write is bound to the version that was read: a reservation that was made since then stays.
-  const change = { object: readIdentity(object.metadata), before, after, by: { kind: ref.kind } };
+  const change = { kind: ref.kind, object: readIdentity(object.metadata), before, after };
   await writeStatus<typeof object, object>(disruptionBudgets, change, round);
 }
 

@@ -110,7 +110,7 @@ function changesBetween(gate: Gate, after: GateRecord | undefined, view: Rollout
 async function store(gate: Gate, after: ReturnType<typeof statusOf>, context: GateContext) {
   const { ref, resourceVersion, observedGeneration, record, conditions } = gate;
   const before = statusOf(observedGeneration, record, conditions);
-  const change = { object: { ...ref, resourceVersion }, before, after, isSame: isSameReport, by: "patch" } as const;
+  const change = { kind: ref.kind, object: { ...ref, resourceVersion }, before, after, isSame: isSameReport };
   return await writeStatus(rolloutGates, change, context);
 }
 

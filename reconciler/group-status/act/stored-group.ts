@@ -90,12 +90,8 @@ export async function writeGroup(known: KnownGroup, writer: GroupWriter): Promis
   const stored = await ensureObject(known, writer);
   const { namespace, name, decided: status } = known;
   if (!status) return;
-  const change = {
-    object: { ...stored, namespace, name },
-    before: stored.status,
-    after: status,
-    by: { kind: GROUP_KIND },
-  };
+  const object = { ...stored, namespace, name };
+  const change = { kind: GROUP_KIND, object, before: stored.status, after: status };
   const written = await writeStatus(rolloutGroups, change, writer);
   // A definition that lacks a field drops it: the sent status counts as stored, or it would be sent again and again.
   if (written) known.stored = { ...readStoredGroup(written), status };

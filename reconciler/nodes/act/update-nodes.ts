@@ -132,7 +132,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const after = { ...plan.status, transitions };
-    const change = { object: policy, before: policy.status, after, by: { kind: POLICY_KIND } };
+    const change = { kind: POLICY_KIND, object: policy, before: policy.status, after };
     let wroteStatus: boolean;
     try {
       wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;

@@ -54,11 +54,8 @@ export async function takePhasedStep(
 }
 
 async function report(rollout: PhasedRollout, status: PhasedStatus, actor: DisruptionContext): Promise<undefined> {
-  const stored = await writeStatus(
-    phasedRollouts,
-    { object: rollout, before: rollout.status, after: status, by: "patch" },
-    actor,
-  );
+  const change = { kind: rollout.kind, object: rollout, before: rollout.status, after: status };
+  const stored = await writeStatus(phasedRollouts, change, actor);
   if (stored && !isSameJson(readStatus(stored.status), status))
     throw new RolloutError(
       "Invalid",

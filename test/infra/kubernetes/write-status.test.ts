@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ErrorCode, RolloutError } from "../../../infra/errors.ts";
-import type { Cluster, Patch, Replacement } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster, Replacement } from "../../../infra/kubernetes/cluster.ts";
 import { type CustomObject, rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import { logUnwritten, type StatusChange, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
@@ -14,22 +14,20 @@ const STORED: CustomObject = { metadata: { resourceVersion: "8" } };
 /** What is called of the cluster, and of the fence by one write. */
 async function write(change: Partial<StatusChange<object>>, fails?: ErrorCode) {
   const calls: (readonly [string, unknown])[] = [];
-  const answer = async <T>(verb: string, sent: unknown): Promise<T> => {
-    calls.push([verb, sent]);
-    if (fails) throw new RolloutError(fails, "said the API server");
-    return STORED as T;
-  };
-  const cluster: Pick<Cluster, "change" | "replace"> = {
-    change: <T>(_: unknown, sent: Patch) => answer<T>("change", sent),
-    replace: <T>(_: unknown, sent: Replacement<T>) => answer<T>("replace", sent),
+  const cluster: Pick<Cluster, "replace"> = {
+    async replace<T>(_: unknown, sent: Replacement<T>) {
+      calls.push(["replace", sent]);
+      if (fails) throw new RolloutError(fails, "said the API server");
+      return STORED as T;
+    },
   };
   const tools = {
     cluster: cluster as Cluster,
     fence: { write: () => (calls.push(["fence", undefined]), {}) },
   };
-  const whole = { object, before: { a: 1, b: 2 }, after: { a: 3 }, by: "patch", ...change } as const;
+  const whole = { kind: "RolloutGate", object, before: { a: 1, b: 2 }, after: { a: 3 }, ...change };
   const stored = await writeStatus(rolloutGates, whole, tools).catch((error: unknown) => {
-    assert.deepEqual([hasCode(error), calls.at(-1)?.[0]], [fails, "change"]);
+    assert.deepEqual([hasCode(error), calls.at(-1)?.[0]], [fails, "replace"]);
     return "failed" as const;
   });
   return { stored, calls };
@@ -46,29 +44,23 @@ describe("writing a status", () => {
       assert.deepEqual(await write(change), { stored: undefined, calls: [] });
   });
 
-  it("patches with the version that was read, and removes what is gone", async () => {
-    const body = { metadata: { resourceVersion: "7" }, status: { a: 3, b: null } };
-    assert.deepEqual(await write({}), {
-      stored: STORED,
-      calls: [
-        ["fence", undefined],
-        ["change", { ...place, type: "merge", body }],
-      ],
-    });
-  });
-
-  it("updates the object of the UID and the version that were read", async () => {
-    const { calls } = await write({ by: { kind: "RolloutGate" } });
+  it("replaces the status of the UID and the version that were read", async () => {
     const body = make("RolloutGate", "one", {
       namespace: "cache",
       metadata: { uid: "u1", resourceVersion: "7" },
       status: { a: 3 },
     });
-    assert.deepEqual(calls[1], ["replace", { ...place, body }]);
+    assert.deepEqual(await write({}), {
+      stored: STORED,
+      calls: [
+        ["fence", undefined],
+        ["replace", { ...place, body }],
+      ],
+    });
   });
 
   it("names no namespace of an object that has none", async () => {
-    const { calls } = await write({ object: { ...object, namespace: "" }, by: { kind: "NodeUpdatePolicy" } });
+    const { calls } = await write({ object: { ...object, namespace: "" } });
     const { namespace, body } = calls[1]?.[1] as { namespace?: string; body: CustomObject };
     assert.deepEqual([namespace, body.metadata], [undefined, { name: "one", uid: "u1", resourceVersion: "7" }]);
   });

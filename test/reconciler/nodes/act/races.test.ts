@@ -96,12 +96,7 @@ describe("a write of a policy's status", () => {
     await on.tick();
     const { active } = statusOf(on);
     const after = { ...NO_STATUS, active: active.map((entry) => ({ ...entry, node: "node-2" })) };
-    const change = {
-      object: readIdentity(object.metadata),
-      before: NO_STATUS,
-      after,
-      by: { kind: "NodeUpdatePolicy" },
-    };
+    const change = { kind: "NodeUpdatePolicy", object: readIdentity(object.metadata), before: NO_STATUS, after };
     const writing = writeStatus(nodeUpdatePolicies, change, {
       cluster: on.cluster,
       fence: { write: () => ({}) },
