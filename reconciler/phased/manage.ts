@@ -81,7 +81,7 @@ const finalizerFirst: PhasedRule = ({ rollout }) =>
 const claimed: PhasedRule = ({ rollout, target }) => {
   if (!target || target.owner === rollout.name) return undefined;
   const isFirst = target.owner === undefined && target.originalPartition === undefined && !hasManaged(rollout, target);
-  return { action: "claim", from: target.owner, original: isFirst ? target.partition : undefined };
+  return { action: "claim", original: isFirst ? target.partition : undefined };
 };
 
 /** Somebody has removed our claim: the partition is ours, and returning to it would freeze the StatefulSet. */

@@ -36,7 +36,7 @@ export type PhasedDecision =
    * Write our name into the StatefulSet, and the partition that returns with the release, unless it may be that of an
    * earlier claim.
    */
-  | { readonly action: "claim"; readonly from: string | undefined; readonly original: number | undefined }
+  | { readonly action: "claim"; readonly original: number | undefined }
   /** Give the StatefulSet back; without `partition` it keeps its own. As many outdated `pods` are released by that. */
   | {
       readonly action: "releaseTarget";

@@ -129,7 +129,7 @@ async function visitOne(first: GatheredRollout, visitor: Visitor): Promise<Phase
   }
 }
 
-/** More than any sequence of steps that do not wait; the next tick continues, a moment later. */
+/** More than any sequence of steps that do not wait. */
 const MAX_STEPS = 10;
 
 /** Throws the error of the API server, `LeaseLost`, or `Conflict` if another writer was faster. */
@@ -150,8 +150,13 @@ async function visitRollout(first: GatheredRollout, visitor: Visitor): Promise<P
     if (!again) return { acted, failed: false };
     gathered = again;
   }
-  // Other writers or a webhook undo our writes. The next tick must not follow at once.
-  return { ...NOTHING, dueAt: clock.now() };
+  const { namespace, name } = first.rollout;
+  visitor.log.error("the PhasedRollout comes to no end: something undoes or changes what is written for it", {
+    namespace,
+    phasedRollout: name,
+  });
+  // The next tick must not follow at once.
+  return { ...NOTHING, failed: true };
 }
 
 /** The next write; undefined if Prometheus could not be asked in this tick. */

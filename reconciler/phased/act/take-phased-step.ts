@@ -2,18 +2,18 @@
  * Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed.
  */
 import type { Actor } from "../../../infra/kubernetes/context.ts";
-import { absent, RolloutError, wroteNothing } from "../../../infra/errors.ts";
+import { RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import { isSameJson } from "../../../infra/json.ts";
 import { phasedRollouts } from "../../../infra/kubernetes/custom-resources.ts";
-import { pods, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
-import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased-rollout.ts";
+import { FINALIZER, type PhasedRollout } from "../phased-rollout.ts";
 import type { PhasedDecision } from "../snapshot.ts";
 import { type PhasedStatus, readStatus } from "../status.ts";
-import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
+import { FIELD_MANAGER, type Target } from "../target.ts";
 import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
 import { patchZoneStatus } from "../../rollout/act/take-rollout-step.ts";
 import type { GatheredRollout } from "./gather-rollouts.ts";
@@ -37,7 +37,7 @@ export async function takePhasedStep(
   if (!target) throw new RolloutError("NotFound", `StatefulSet ${rollout.targetRef} is gone`);
   switch (decision.action) {
     case "claim":
-      return claim(target, { ...decision, rollout }, actor);
+      return writeTarget(target, claimed(rollout, decision.original), actor);
     case "releaseTarget":
       return writeTarget(target, released(decision), actor);
     case "setPartition":
@@ -79,57 +79,21 @@ interface Changes {
   readonly spec?: { readonly updateStrategy: { readonly rollingUpdate: { readonly partition: number } } };
 }
 
-/** Throws `Invalid` if the write was accepted and left the StatefulSet as it was, or `Conflict` as every write. */
 async function writeTarget(target: Target, changes: Changes, { cluster, fence }: Actor): Promise<undefined> {
   const { namespace, name, resourceVersion } = target;
   const { annotations, spec } = changes;
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, ...(spec && { spec }) };
-  const stored = await cluster.change<StatefulSet>(
-    statefulSets,
-    { namespace, name, type: "merge", body, fieldManager: FIELD_MANAGER },
-    fence.write(),
-  );
-  confirmStored(target, changes, readTarget(stored));
-}
-
-/** A webhook or a policy may pin what we write: without this, each decision would lead to the same write. */
-function confirmStored(before: Target, { annotations, spec }: Changes, { name, owner, partition }: Target): void {
-  const sentOwner = annotations?.[ANNOTATIONS.phasedRollout];
-  if (sentOwner !== undefined && owner !== (sentOwner ?? undefined))
-    throw new RolloutError(
-      "Invalid",
-      `it was accepted, but ${name} is claimed by ${owner ?? "nobody"}: something pins its annotations`,
-    );
-  const sent = spec?.updateStrategy.rollingUpdate.partition;
-  // A partition below the earlier one may have released pods: the next decision judges it.
-  if (sent === undefined || sent === partition || partition < before.partition) return;
-  throw new RolloutError(
-    "Invalid",
-    `it was accepted, but ${name} has partition ${partition} instead of ${sent}: something pins it`,
-  );
+  const change = { namespace, name, type: "merge", body, fieldManager: FIELD_MANAGER } as const;
+  await cluster.patch(statefulSets, change, fence.write());
 }
 
 function withPartition(partition: number): Changes {
   return { spec: { updateStrategy: { rollingUpdate: { partition } } } };
 }
 
-type Claim = Extract<Write, { action: "claim" }> & { readonly rollout: PhasedRollout };
-
-async function claim(target: Target, { rollout, from, original }: Claim, actor: DisruptionContext): Promise<undefined> {
-  if (from !== undefined) await confirmGone({ namespace: target.namespace, name: from }, target, actor);
+function claimed(rollout: PhasedRollout, original: number | undefined): Changes {
   const kept = original === undefined ? {} : { [ANNOTATIONS.originalPartition]: String(original) };
-  await writeTarget(target, { annotations: { [ANNOTATIONS.phasedRollout]: rollout.name, ...kept } }, actor);
-}
-
-/** The lists may be of different moments. Throws `Conflict` if the earlier owner exists after all. */
-async function confirmGone(
-  place: { readonly namespace: string; readonly name: string },
-  target: Target,
-  actor: DisruptionContext,
-): Promise<void> {
-  const found = await actor.cluster.get(phasedRollouts, place, actor.fence.write()).catch(absent);
-  if (found && readPhasedRollout(found, "NoData").targetRef === target.name)
-    throw new RolloutError("Conflict", `PhasedRollout ${place.name} manages ${target.name}`);
+  return { annotations: { [ANNOTATIONS.phasedRollout]: rollout.name, ...kept } };
 }
 
 /** A StatefulSet that is frozen keeps its original partition for the next owner. */

@@ -7,11 +7,11 @@ table("the original's cases", [
   ["a StatefulSet with OnDelete", { set: { strategy: "OnDelete" } }, "ErrorCannotManage"],
   ["a StatefulSet of nobody: first the finalizer", { set: { owner: undefined }, finalizers: [] }, "addFinalizer"],
   ["a StatefulSet of nobody: then the claim", { set: { owner: undefined } }, "claim, before: 3"],
-  ["a StatefulSet of a PhasedRollout that is gone", { set: { owner: "gone" } }, "claim from gone"],
+  ["a StatefulSet of a PhasedRollout that is gone", { set: { owner: "gone" } }, "claim"],
   [
     "a StatefulSet of a PhasedRollout with another target",
     { set: { owner: "other" }, other: { name: "other", spec: { targetRef: "cache" } } },
-    "claim from other",
+    "claim",
   ],
   [
     "a StatefulSet of another PhasedRollout",

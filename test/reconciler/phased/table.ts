@@ -20,7 +20,7 @@ function summarize(decision: PhasedDecision): string {
     case "releaseTarget":
       return `give back with partition ${decision.partition ?? "kept"}, ${decision.pods} pods`;
     case "claim":
-      return `claim${decision.from === undefined ? "" : ` from ${decision.from}`}${decision.original === undefined ? "" : `, before: ${decision.original}`}`;
+      return `claim${decision.original === undefined ? "" : `, before: ${decision.original}`}`;
     case "report":
       return describeStatus(decision);
     case "addFinalizer":
