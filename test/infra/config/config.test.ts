@@ -184,46 +184,6 @@ describe("taken is", () => {
   }
 });
 
-const LINKS: readonly [service: string, Environment][] = [
-  [
-    "kubernetes",
-    {
-      KUBERNETES_SERVICE_HOST: "10.0.0.1",
-      KUBERNETES_SERVICE_PORT_HTTPS: "443",
-      KUBERNETES_PORT_443_TCP_ADDR: "10.0.0.1",
-    },
-  ],
-  ["server", { SERVER_SERVICE_HOST: "10.0.0.2", SERVER_SERVICE_PORT: "8001", SERVER_PORT: "tcp://10.0.0.2:8001" }],
-  [
-    "server-tls",
-    {
-      SERVER_TLS_SERVICE_HOST: "10.0.0.3",
-      SERVER_TLS_PORT: "tcp://10.0.0.3:443",
-      SERVER_TLS_PORT_443_TCP: "tcp://10.0.0.3:443",
-    },
-  ],
-  ["tls", { TLS_SERVICE_HOST: "10.0.0.4", TLS_PORT: "udp://10.0.0.4:443" }],
-  [
-    "pushgateway",
-    {
-      PUSHGATEWAY_SERVICE_HOST: "fd00::1",
-      PUSHGATEWAY_SERVICE_PORT_HTTP: "9091",
-      PUSHGATEWAY_PORT_9091_TCP_PROTO: "tcp",
-    },
-  ],
-];
-
-describe("what Kubernetes tells of a Service is passed over, when the Service is named", () => {
-  for (const [service, env] of LINKS) {
-    it(service, () => assert.deepEqual(readConfiguration({ ...minimal, ...env }), readConfiguration(minimal)));
-  }
-
-  it("as one of our variables that is set nevertheless", () => {
-    const { webhooks } = readConfiguration({ ...minimal, SERVER_SERVICE_HOST: "10.0.0.2", SERVER_PORT: "9000" });
-    assert.equal(webhooks.port, 9000);
-  });
-});
-
 function refusalOf(env: Environment): string {
   try {
     readConfiguration(env, { holdsLease: true });
