@@ -74,7 +74,7 @@ const decideByStored = firstOf<[Situation], Decision>([
 
 const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
   ({ cas, serving }) =>
-    findIssuer(serving.chain, cas)
+    findIssuer(serving.certificate, cas)
       ? undefined
       : say("issue", "CaDoesNotSign", "no CA of the bundle has signed the certificate"),
 
@@ -135,7 +135,7 @@ function whyRefused(
   material: KeyMaterial,
   { now, dnsNames }: Situation,
 ): [reason: string, message: string] | undefined {
-  const all = [...material.serving.chain, ...issuers(material)];
+  const all = withIssuer(material);
   const name = ({ subject }: X509Certificate): string => subject.replaceAll("\n", ", ");
   const expired = all.find((one) => spentShare(one, now) >= 1);
   if (expired) return ["Expired", `${name(expired)} expired at ${expired.validToDate.toISOString()}`];
@@ -146,18 +146,16 @@ function whyRefused(
     : ["NoNameHeld", `the certificate covers none of ${dnsNames.join(", ")}`];
 }
 
-function findMissing({ serving: { chain } }: KeyMaterial, dnsNames: readonly string[]): string[] {
-  return chain[0] ? missingNames(chain[0], dnsNames) : [];
-}
+const findMissing = ({ serving }: KeyMaterial, dnsNames: readonly string[]): string[] =>
+  missingNames(serving.certificate, dnsNames);
 
-/** The larger of the elapsed shares of the leaf's and its CA's validity. */
-function share(material: KeyMaterial, now: number): number {
-  return Math.max(...[...material.serving.chain.slice(0, 1), ...issuers(material)].map((one) => spentShare(one, now)));
-}
+/** The larger of the elapsed shares of the certificate's and its CA's validity. */
+const share = (material: KeyMaterial, now: number): number =>
+  Math.max(...withIssuer(material).map((one) => spentShare(one, now)));
 
-function issuers({ serving, cas }: KeyMaterial): X509Certificate[] {
-  const issuer = findIssuer(serving.chain, cas);
-  return issuer ? [issuer] : [];
+function withIssuer({ serving: { certificate }, cas }: KeyMaterial): X509Certificate[] {
+  const issuer = findIssuer(certificate, cas);
+  return issuer ? [certificate, issuer] : [certificate];
 }
 
 /**
@@ -167,9 +165,8 @@ export function usableNext(
   { next, cas }: KeyMaterial,
   { dnsNames, now }: Pick<Situation, "dnsNames" | "now">,
 ): Pair | undefined {
-  const [leaf] = next?.chain ?? [];
-  if (!next || !leaf || missingNames(leaf, dnsNames).length > 0) return undefined;
-  const issuer = findIssuer(next.chain, cas);
+  if (!next || missingNames(next.certificate, dnsNames).length > 0) return undefined;
+  const issuer = findIssuer(next.certificate, cas);
   const isGood = (spent: number): boolean => spent >= 0 && spent < RENEW_AT;
-  return issuer && [leaf, issuer].every((one) => isGood(spentShare(one, now))) ? next : undefined;
+  return issuer && [next.certificate, issuer].every((one) => isGood(spentShare(one, now))) ? next : undefined;
 }

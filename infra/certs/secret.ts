@@ -6,15 +6,14 @@
  *   ca.crt, tls.crt, tls.key   copies of the same values
  *   next.crt, next.key         the next pair; its CA is in `ca` already
  */
-import { createPrivateKey, type X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { Secret } from "../kubernetes/resources.ts";
-import { joinCertificates, readCertificates } from "./x509.ts";
+import { readCertificates } from "./x509.ts";
 
 /** A certificate with its key. */
 export interface Pair {
-  /** Leaf first. */
-  readonly chain: readonly X509Certificate[];
+  readonly certificate: X509Certificate;
   readonly certPem: string;
   readonly keyPem: string;
 }
@@ -79,11 +78,11 @@ function readNext(data: ReadonlyMap<string, string>): Pair | undefined {
 }
 
 function readPair(data: ReadonlyMap<string, string>, cert: string, key: string): Pair {
-  const chain = readPart(data, cert, readCertificates);
+  const certificate = readPart(data, cert, (pem) => new X509Certificate(pem));
   const privateKey = readPart(data, key, createPrivateKey);
-  if (!chain[0]?.checkPrivateKey(privateKey))
+  if (!certificate.checkPrivateKey(privateKey))
     throw new Error(`its key ${JSON.stringify(key)} is not the one of ${JSON.stringify(cert)}`);
-  return { chain, certPem: data.get(cert) ?? "", keyPem: data.get(key) ?? "" };
+  return { certificate, certPem: data.get(cert) ?? "", keyPem: data.get(key) ?? "" };
 }
 
 function readPart<T>(data: ReadonlyMap<string, string>, key: string, read: (pem: string) => T): T {
@@ -102,7 +101,7 @@ export interface Contents {
 
 /** The data of a Secret with these contents; other keys are kept. */
 export function composeData({ cas, serving, next }: Contents, before: Secret["data"] = {}): Record<string, string> {
-  const ours = { ca: joinCertificates(cas), cert: serving.certPem, key: serving.keyPem };
+  const ours = { ca: cas.map((ca) => ca.toString()).join(""), cert: serving.certPem, key: serving.keyPem };
   const waiting = next ? { [NEXT.cert]: next.certPem, [NEXT.key]: next.keyPem } : {};
   const aliases = Object.entries(ALIASES).map(([key, alias]) => [alias, ours[key as keyof typeof ours]] as const);
   const texts = Object.entries({ ...ours, ...Object.fromEntries(aliases), ...waiting });

@@ -10,31 +10,12 @@ export function readCertificates(pem: string): X509Certificate[] {
   return blocks.map((block) => new X509Certificate(block));
 }
 
-/** Joins PEM texts; each certificate appears once. */
-export function joinCertificates(certificates: readonly X509Certificate[]): string {
-  const unique = new Map(certificates.map((one) => [one.fingerprint256, one.toString().trim()]));
-  return [...unique.values(), ""].join("\n");
-}
-
-function isSignedBy(certificate: X509Certificate, ca: X509Certificate): boolean {
-  return ca.ca && certificate.checkIssued(ca) && certificate.verify(ca.publicKey);
-}
-
-/** The CA among `cas` that the chain (leaf first) leads to; undefined if there is none. */
-export function findIssuer(
-  chain: readonly X509Certificate[],
+/** The CA among `cas` that has signed the certificate. */
+export const findIssuer = (
+  certificate: X509Certificate,
   cas: readonly X509Certificate[],
-): X509Certificate | undefined {
-  let [at, ...rest] = chain;
-  while (at) {
-    const subject = at;
-    const ca = cas.find((ca) => isSignedBy(subject, ca));
-    if (ca) return ca;
-    at = rest.find((other) => isSignedBy(subject, other));
-    rest = rest.filter((other) => other !== at);
-  }
-  return undefined;
-}
+): X509Certificate | undefined =>
+  cas.find((ca) => ca.ca && certificate.checkIssued(ca) && certificate.verify(ca.publicKey));
 
 /** The elapsed share of the certificate's validity: 0 at its begin, 1 at its end. */
 export function spentShare(certificate: X509Certificate, now: number): number {

@@ -81,7 +81,7 @@ async function publish(material: KeyMaterial, { situation: { now }, issue }: Rev
 }
 
 function servingCa({ serving, cas }: KeyMaterial): X509Certificate[] {
-  const ca = findIssuer(serving.chain, cas);
+  const ca = findIssuer(serving.certificate, cas);
   return ca ? [ca] : [];
 }
 

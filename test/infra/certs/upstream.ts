@@ -1,5 +1,5 @@
-/** Certificates from other issuers. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
+/** The certificate of rollout-operator. */
+import { createPrivateKey } from "node:crypto";
 import { generate } from "selfsigned";
 import { SERVICE } from "./stage.ts";
 
@@ -37,34 +37,4 @@ export async function upstreamSecret(now: Date, days = 365): Promise<UpstreamSec
   });
   const key = createPrivateKey(leaf.private).export({ type: "pkcs1", format: "pem" }).toString();
   return { ca: `${ca.cert}\n`, cert: `${leaf.cert}\n`, key };
-}
-
-/** A company's own: a root, a CA that it signed, and a certificate that this one signed. */
-export async function chainOfThree(
-  now: Date,
-): Promise<Readonly<Record<"root" | "intermediate" | "leaf", X509Certificate>>> {
-  const common = {
-    keyType: "ec",
-    algorithm: "sha256",
-    notBeforeDate: now,
-    notAfterDate: new Date(now.getTime() + 86_400_000),
-  } as const;
-  const ca = { name: "basicConstraints", cA: true, critical: true } as const;
-  const name = (value: string) => [{ name: "commonName", value }];
-  const root = await generate(name("root"), { ...common, extensions: [ca] });
-  const intermediate = await generate(name("intermediate"), {
-    ...common,
-    extensions: [ca],
-    ca: { key: root.private, cert: root.cert },
-  });
-  const leaf = await generate(name("leaf"), {
-    ...common,
-    extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: SERVICE }] }],
-    ca: { key: intermediate.private, cert: intermediate.cert },
-  });
-  return {
-    root: new X509Certificate(root.cert),
-    intermediate: new X509Certificate(intermediate.cert),
-    leaf: new X509Certificate(leaf.cert),
-  };
 }
