@@ -14,8 +14,6 @@ import { podObject } from "../../reconciler/builders.ts";
 import { arbitraryPod } from "./arbitrary-pod.ts";
 import fc from "fast-check";
 
-const TIME = "2026-01-02T03:04:05Z";
-
 const encode = (list: object): Buffer => seal("PodList", writeMessage("PodList", list));
 
 /** The list of a response that arrives in pieces of so many bytes, of which the last size counts for the rest. */
@@ -43,9 +41,6 @@ const PODS: Readonly<Record<string, object>> = {
   "nothing at all": {},
   "empty parts": { metadata: {}, status: {} },
   names: { metadata: { name: "zone-a-0", namespace: "cache", uid: "1-2-3", resourceVersion: "42" } },
-  "labels and annotations, empty and in other scripts": {
-    metadata: { labels: { a: "", "b/c": "zöne-€-😀" }, annotations: { a: "\n" } },
-  },
   owners: {
     metadata: {
       ownerReferences: [
@@ -55,7 +50,6 @@ const PODS: Readonly<Record<string, object>> = {
       ],
     },
   },
-  "a deletion under way": { metadata: { deletionTimestamp: TIME } },
   "times before 1970 and far ahead": {
     metadata: { deletionTimestamp: "1601-01-01T00:00:00Z" },
     status: { startTime: "9999-12-31T23:59:59Z" },
@@ -63,21 +57,6 @@ const PODS: Readonly<Record<string, object>> = {
   "times that are not set": {
     metadata: { deletionTimestamp: null },
     status: { conditions: [{ type: "Ready", status: "True", lastTransitionTime: null }] },
-  },
-  "containers that run, wait and have ended": {
-    status: {
-      phase: "Running",
-      startTime: TIME,
-      conditions: [{ type: "Ready", status: "False", lastTransitionTime: TIME, reason: "ContainersNotReady" }],
-      containerStatuses: [
-        { ready: true, state: { running: { startedAt: TIME } } },
-        { ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } },
-        { ready: false, state: { running: {} } },
-        { ready: false, state: {} },
-        { ready: false },
-      ],
-      initContainerStatuses: [{ ready: false, state: { waiting: {} } }],
-    },
   },
 };
 

@@ -63,11 +63,8 @@ export function gateOf(traits: GateTraits = {}): Gate {
 /** The gate as it is read back after this record was written. */
 export function stored(traits: GateTraits, record: GateRecord | undefined): Gate {
   if (!record) return gateOf(traits);
-  return gateOf({ ...traits, status: { observedGeneration: 1, ...dropNulls(formatRecord(record)) } });
+  return gateOf({ ...traits, status: { observedGeneration: 1, ...formatRecord(record) } });
 }
-
-const dropNulls = (status: object): object =>
-  Object.fromEntries(Object.entries(status).filter(([, value]) => value !== null));
 
 /** The view of a rollout `seconds` after T0. */
 export function viewOf(zones: readonly Zone[], wanted: Wanted | Zone, seconds = 0): GroupView {

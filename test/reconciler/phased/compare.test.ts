@@ -9,10 +9,6 @@ import { checking, NEWER } from "./table.ts";
 
 const CANDIDATE = 'sum(errors{pod=~"$(candidate_pods)"})';
 const OTHERS = 'sum(errors{pod=~"$(other_pods)"})';
-const COMPARING: RolloutTraits = {
-  query: { successWhen: "WithinBaseline", expr: CANDIDATE },
-  check: {},
-};
 const baseline = { expr: OTHERS, maxRatio: "2" };
 const comparing = (more: object = {}): RolloutTraits => ({
   check: {
@@ -60,19 +56,6 @@ describe("a check with a baseline", () => {
     assert.deepEqual(check.baseline, { expr: OTHERS, at: "Now", maxRatio: 2 });
     assert.notEqual(hashOf(check), hashOf(rollout(comparing({ maxRatio: "3" })).check));
   });
-
-  for (const [name, traits, problem] of [
-    ["no baseline", COMPARING, /^spec\.check\.baseline: a check with query\.successWhen: WithinBaseline needs/],
-    ["a baseline without effect", { check: { baseline } }, /^spec\.check\.baseline: /],
-    ["a baseline without bounds", comparing({ maxRatio: undefined }), /^spec\.check\.baseline: /],
-    [
-      "a final check of pods that are none by then",
-      { ...comparing(), spec: { finalCheck: true } },
-      /^spec\.finalCheck: \$\(other_pods\) stands for no pods after the last one, .*: set finalCheck to false, or/,
-    ],
-    ["a bound that is no number", comparing({ maxRatio: "twice" }), /^spec\.check\.baseline\.maxRatio: /],
-  ] as const satisfies readonly (readonly [string, RolloutTraits, RegExp])[])
-    it(`is refused by its field: ${name}`, () => assert.match(rollout(traits).problem ?? "", problem));
 
   for (const [name, traits, set, pods, expected] of [
     ["before the first pod", comparing(), { ...NEWER, updated: 0 }, "ooo", true],

@@ -81,16 +81,6 @@ function finish(world: World): string[] {
   assert.fail(`never complete: ${JSON.stringify(setOf(world))} ${replaced.join()}`);
 }
 
-for (const ordered of [true, false])
-  it(`pods that are added to a StatefulSet that was created again around its pods are replaced by none: it has no other revision (${ordered ? "OrderedReady" : "Parallel"})`, () => {
-    const world = adopted({ replicas: 2, ordered });
-    happen("remake", world, 0);
-    runOn(world, 3);
-    happen("scaleUp", world, 0);
-    assert.deepEqual(finish(world), []);
-    assert.equal(updated(world), 3);
-  });
-
 it("whatever happens to the StatefulSet besides: once that ends no pod is replaced twice, and the rollout completes", () => {
   const besides = fc.constantFrom(
     ...SCALING,

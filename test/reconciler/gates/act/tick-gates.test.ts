@@ -4,7 +4,7 @@ import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { Draft } from "../../../../reconciler/report/events.ts";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
-import { conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
+import { conditionOf, GATES, installGates, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
 
 const [A, B, C] = ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"];
 
@@ -164,3 +164,49 @@ onCluster("a gate stays as it is while the StatefulSets of its namespace cannot 
   assert.deepEqual([...failures.keys()], ["default"]);
   assert.deepEqual([statusOf(gates), gates.events], [before, []]);
 });
+
+onCluster("a baseline from before the rollout is asked for that time", async (gates) => {
+  const { stage, prometheus, cluster } = gates;
+  const baseline = { expr: "y", at: "BeforeRollout", maxDifference: "0" };
+  writeGate(gates, {}, { query: { expr: "x", url: prometheus.url }, baseline, successWhen: "WithinBaseline" });
+  await gates.tick(cluster, 2);
+  prometheus.seen.length = 0;
+  deploy(stage, "x:2");
+  await gates.tick(cluster, 30, () => prometheus.seen.length > 3);
+  const times = prometheus.seen.map(({ expr, time }) => [expr, time]);
+  const { startTime } = statusOf(gates) as unknown as { startTime: string };
+  assert.deepEqual(times.slice(0, 2).toSorted(), [
+    ["x", undefined],
+    ["y", String(Date.parse(startTime) / 1000)],
+  ]);
+});
+
+onCluster("gates hold every zone while they cannot be listed", async (gates) => {
+  const { stage, cluster, seen } = gates;
+  stage.emulator.faults.inject({ resource: GATES, verb: "list", effect: { kind: "error" } });
+  deploy(stage, "x:2");
+  const { outcomes } = await gates.tick(cluster, 3);
+  assert.equal(outcomes[0]?.state === "held" && outcomes[0].hold.reason, "GateUnreachable");
+  assert.deepEqual(seen.deleted, []);
+});
+
+onCluster(
+  "gates are off without their definition, with one log line and one call in 10 seconds, and on once it is installed",
+  async (gates) => {
+    const { cluster, calls } = gates;
+    const checking = gates.checking(cluster);
+    for (let i = 0; i < 3; i++) await tickOnce(gates.stage, cluster, checking);
+    assert.equal(calls.filter((call) => call.includes("rolloutgates")).length, 1);
+    assert.equal(gates.lines.length, 1);
+    assert.match(gates.lines.join(), /rolloutgates\.zonewise\.dev is not installed/);
+    installGates(gates.stage);
+    writeGate(gates, { when: ["BeforeFirstZone"] });
+    await gates.stage.time.advance(10_000);
+    gates.prometheus.answer = () => 1;
+    deploy(gates.stage, "x:2");
+    await gates.stage.time.advance(1000);
+    const { outcomes } = await tickOnce(gates.stage, cluster, checking);
+    assert.equal(outcomes[0]?.state === "held" && outcomes[0].hold.reason, "GateWaiting");
+  },
+  { crd: false },
+);

@@ -1,8 +1,7 @@
 /** A StatefulSet passes from nobody, or another owner, to a PhasedRollout, and back. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { HELD } from "../../../../reconciler/phased/target.ts";
-import { applySet, createRollout, edit, PHASED, SETS } from "./stage.ts";
+import { applySet, createRollout, edit, PHASED } from "./stage.ts";
 import { partitionOf, play, reasons } from "./play.ts";
 
 it("the partition from before the adoption returns with the deletion, and so do the annotations", () =>
@@ -19,26 +18,6 @@ it("the partition from before the adoption returns with the deletion, and so do 
     assert.equal(partitionOf(stage), 1);
     assert.deepEqual(stage.set().metadata.annotations ?? {}, {});
     assert.match(stage.events.at(-1)?.message ?? "", /partition 1 again; 2 pods are released/);
-  }));
-
-it("a StatefulSet that was held by the greatest partition is held by it again after the deletion, and releases nothing", () =>
-  play({ partition: HELD }, async (stage) => {
-    await stage.tickFor(10);
-    await applySet(stage, "x:2");
-    await stage.tickFor(2);
-    stage.emulator.store.remove(PHASED, "default", "guard");
-    await stage.tickFor(20);
-    assert.equal(stage.set().spec.updateStrategy.rollingUpdate?.partition, HELD);
-    assert.equal(stage.pods().filter((pod) => pod.endsWith("x:2")).length, 0);
-  }));
-
-it("a StatefulSet of an earlier operator gets no guard as its original partition", () =>
-  play({ partition: 3, annotations: { "sts.plus/phasedRollout": "gone" } }, async (stage) => {
-    await stage.tickFor(10);
-    assert.deepEqual(stage.set().metadata.annotations, { "sts.plus/phasedRollout": "guard" });
-    stage.emulator.store.remove(PHASED, "default", "guard");
-    await stage.tickFor(10);
-    assert.equal(partitionOf(stage), 0);
   }));
 
 it("onDelete: freeze keeps the partition, and the original one for the next owner", () =>
@@ -65,19 +44,6 @@ it("of two PhasedRollouts one manages, and the other takes over once it is gone"
     stage.emulator.store.remove(PHASED, "default", "guard");
     await stage.tickFor(20);
     assert.equal(stage.rollout("other").status.phase, "Updated");
-    assert.equal(partitionOf(stage), 3);
-  }));
-
-it("a StatefulSet that is deleted and created again is adopted again", () =>
-  play({}, async (stage) => {
-    await stage.tickFor(10);
-    const { store } = stage.emulator;
-    store.remove(SETS, "default", "db");
-    await stage.tickFor(10);
-    assert.equal(stage.rollout().status.phase, "ErrorSTSNotFound");
-    await applySet(stage, "x:3");
-    await stage.tickFor(20);
-    assert.equal(stage.rollout().status.phase, "Updated");
     assert.equal(partitionOf(stage), 3);
   }));
 

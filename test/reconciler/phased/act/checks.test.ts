@@ -2,31 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { applySet } from "./stage.ts";
-import { partitionOf, play, reasons } from "./play.ts";
-import { add } from "../../../builders.ts";
-
-it("a Secret is read by its name; without it there is no answer, and with it the checks go on without any other change", () =>
-  play(
-    {},
-    async (stage) => {
-      await stage.tickFor(10);
-      await applySet(stage, "x:2");
-      await stage.tickFor(40);
-      assert.ok(reasons(stage).includes("PrometheusError"));
-      assert.equal(stage.asked.length, 0);
-      const data = { token: Buffer.from("secret-token").toString("base64") };
-      add(stage.emulator.store, "Secret", "prom", { data });
-      await stage.tickFor(25);
-      assert.ok((partitionOf(stage) ?? 3) < 3);
-      assert.deepEqual(
-        new Set(stage.calls.filter((call) => call.includes("secrets"))),
-        new Set(["GET core/v1/secrets object"]),
-      );
-      const shown = JSON.stringify([stage.rollout(), stage.events, stage.logged]);
-      assert.ok(!shown.includes("secret-token"));
-    },
-    { query: { secretRef: "prom" } },
-  ));
+import { partitionOf, play } from "./play.ts";
 
 const sum = (placeholder: string): string => `sum(errors{pod=~"$(${placeholder})"})`;
 const SPEC = {
