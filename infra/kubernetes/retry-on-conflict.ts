@@ -12,16 +12,14 @@ export interface RetryOptions {
   readonly clock: Pick<Clock, "monotonic" | "sleep">;
   /** Bounds of all attempts together: none begins later. */
   readonly call?: Call;
-  /** At most, the first included. */
-  readonly attempts?: number;
   /** True for an error after which another attempt may succeed; by default a `Conflict`. */
   readonly when?: (error: unknown) => boolean;
   readonly random?: () => number;
 }
 
-/** As many attempts as client-go makes: https://pkg.go.dev/k8s.io/client-go/util/retry#pkg-variables */
+/** As many as client-go makes: https://pkg.go.dev/k8s.io/client-go/util/retry#pkg-variables */
+const ATTEMPTS = 5;
 const DEFAULTS = {
-  attempts: 5,
   when: (error: unknown): boolean => hasCode(error, "Conflict"),
   // Looked up at each call: a simulation may replace Math.random after this module was loaded.
   random: () => Math.random(),
@@ -31,17 +29,16 @@ const DEFAULTS = {
  * processes that collided once do not collide again.
  */
 const FIRST_PAUSE_MS = 20;
-const MAX_PAUSE_MS = 500;
 
 /** `attempt` is called with its number, from 1 on. Rejects with the error of the last attempt. */
 export async function retryOnConflict<T>(attempt: (number: number) => Promise<T>, options: RetryOptions): Promise<T> {
-  const { clock, attempts, when, random } = { ...DEFAULTS, ...options };
+  const { clock, when, random } = { ...DEFAULTS, ...options };
   const leftMs = countDown(options);
-  for (let number = 1, pauseMs = FIRST_PAUSE_MS; ; number++, pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+  for (let number = 1, pauseMs = FIRST_PAUSE_MS; ; number++, pauseMs *= 2) {
     try {
       return await attempt(number);
     } catch (error) {
-      if (number >= attempts || !when(error) || leftMs() <= 0) throw error;
+      if (number >= ATTEMPTS || !when(error) || leftMs() <= 0) throw error;
       await clock.sleep(Math.min(random() * pauseMs, leftMs()), options.call?.signal);
       if (leftMs() <= 0) throw error;
     }

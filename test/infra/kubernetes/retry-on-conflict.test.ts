@@ -37,16 +37,11 @@ describe("a retry after a conflict", () => {
       pauses: [20, 40, 80, 160],
     }));
 
-  it("ends with the last error after five attempts, or as many as are asked for", async () => {
-    assert.deepEqual((await play(conflicts(9))).end, "attempt 5");
-    assert.deepEqual((await play(conflicts(9), { attempts: 2 })).end, "attempt 2");
-  });
+  it("ends with the last error after five attempts", async () =>
+    assert.equal((await play(conflicts(9))).end, "attempt 5"));
 
-  it("never pauses longer than half a second, and by chance shorter", async () => {
-    const { pauses } = await play(conflicts(8), { attempts: Infinity });
-    assert.deepEqual(pauses.slice(-2), [500, 500]);
-    assert.deepEqual((await play(conflicts(2), { random: () => 0.5 })).pauses, [10, 20]);
-  });
+  it("follows by chance after a shorter pause", async () =>
+    assert.deepEqual((await play(conflicts(2), { random: () => 0.5 })).pauses, [10, 20]));
 
   it("comes after no other error, unless told so", async () => {
     assert.deepEqual(await play(["NotFound"]), { end: "attempt 1", numbers: [1], pauses: [] });
@@ -55,7 +50,7 @@ describe("a retry after a conflict", () => {
   });
 
   it("begins before the deadline of all attempts, or not at all", async () => {
-    const { end, numbers, pauses } = await play(conflicts(9), { attempts: Infinity, call: { deadlineMs: 100 } }, 30);
+    const { end, numbers, pauses } = await play(conflicts(9), { call: { deadlineMs: 100 } }, 30);
     assert.deepEqual([end, numbers, pauses], ["attempt 2", [1, 2], [20, 20]]);
   });
 
