@@ -25,9 +25,9 @@ const RIGHTS = [
   "update zonewise.dev/rolloutgroups/status",
   ...["get", "list", "create", "update"].map((verb) => `${verb} coordination.k8s.io/leases`),
   "list zonewise.dev/rolloutgates",
-  "patch zonewise.dev/rolloutgates/status",
+  "update zonewise.dev/rolloutgates/status",
   ...["get", "list", "patch"].map((verb) => `${verb} sts.plus/phasedrollouts`),
-  "patch sts.plus/phasedrollouts/status",
+  "update sts.plus/phasedrollouts/status",
 ];
 
 export const RECONCILER_RIGHTS: readonly Right[] = RIGHTS.map(readRight);
