@@ -219,12 +219,6 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
     rule: "the window of the policy is open",
     remedy: (context) => either("wait for it", how("change spec.window", editPolicy(context))),
   },
-  CheckFailing: {
-    rule: "the checks of the policy pass",
-    remedy: (context) => either("repair what they measure", how("change spec.checks", editPolicy(context))),
-  },
-  CheckUnreachable: { rule: "Prometheus answers the checks of the policy", remedy: () => "make Prometheus answer" },
-  CheckPending: { rule: "the checks of the policy have passed often enough in a row", remedy: wait },
   LimitReached: {
     rule: "fewer nodes than maxConcurrent are active",
     remedy: (context) => either("wait for the active nodes", how("raise spec.maxConcurrent", editPolicy(context))),

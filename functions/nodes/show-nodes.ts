@@ -1,6 +1,6 @@
 /**
  * Shows the nodes and the policies in the node API's `/metrics`, read from BottlerocketShadows and NodeUpdatePolicies:
- * no reconciler process exists between two runs (§17.11).
+ * no reconciler process exists between two runs (§17.10).
  */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";

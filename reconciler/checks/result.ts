@@ -1,6 +1,6 @@
 /**
- * The result of a check: a summary of its answers since it began. The checks of gates, of PhasedRollouts and of node
- * updates go from result to result here; each stores its results in a status of its own.
+ * The result of a check: a summary of its answers since it began. The checks of gates and of PhasedRollouts go from
+ * result to result here; each stores its results in a status of its own.
  *
  *   due --answer--> next result: successes, failures or errors in a row, due again --answer--> …
  *                       '--enough successes in a row, and the last answer is not old--> passing

@@ -7,14 +7,12 @@
  * (§17.1).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { PlannedCheck } from "../checks/result.ts";
 import { moveToFront } from "../model/order.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { planStarts } from "./plan-starts.ts";
 import type { ActiveNode, PolicyStatus } from "./policy.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
-import { formatChecks, updateChecks } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
@@ -34,8 +32,6 @@ export interface NodePlan {
   readonly skips: readonly Skip[];
   /** Nodes whose pods must be read: then the pass is planned again. */
   readonly toRead: readonly string[];
-  /** Checks to ask: then the pass is planned again with their answers. */
-  readonly due: readonly PlannedCheck[];
 }
 
 /** Plans a pass; the same snapshot always gives the same plan. */
@@ -45,7 +41,7 @@ export function planPass(stored: PolicySnapshot): NodePlan {
   const { window, status } = snapshot.policy;
   const { steps, records } = planSteps(snapshot);
   const after = withStatus(snapshot, { ...status, ...records });
-  const starts = planStarts(after, updateChecks(snapshot, steps.some(endsAttempt)));
+  const starts = planStarts(after);
   const active = [...records.active, ...starts.nodes.map((node) => startOf(node, now))];
   const toRead = [...steps.flatMap(({ step, entry }) => (step.step === "read" ? entry.node : [])), ...starts.toRead];
   const opening = isWindowOpen(window, status.campaign, now);
@@ -53,14 +49,12 @@ export function planPass(stored: PolicySnapshot): NodePlan {
   return {
     steps,
     toRead,
-    due: starts.due,
     skips: starts.skips,
     writes: planWrites(after, steps, starts.nodes),
     status: {
       ...after.policy.status,
       ...countNodes(after, active, starts.skips),
       active,
-      checks: formatChecks(starts.checks),
       zone: active[0]?.zone ?? status.zone,
       campaign: opening.open && isOver ? closeCampaign(opening.campaign, now) : opening.campaign,
       message: starts.message,
@@ -149,9 +143,6 @@ function planWrites(
   const others = nodes.filter((node) => !written.has(node.name) && isOurs(node)).flatMap((node) => tidy(node, wish));
   return [...ofActive, ...started.map(start), ...others];
 }
-
-/** True if the attempt ends with this step: the checks then begin again, as they see its effect only from now on. */
-const endsAttempt = ({ step: { step } }: ActiveStep): boolean => step === "done" || isEnding(step) || step === "freeze";
 
 const isEnding = (step: string): boolean => step === "reset" || step === "release";
 

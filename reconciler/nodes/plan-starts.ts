@@ -1,7 +1,6 @@
 /**
  * Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots.
  */
-import type { PlannedCheck } from "../checks/result.ts";
 import { moveToFront } from "../model/order.ts";
 import { goingBeforeStart, whyNoPlace } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
@@ -9,7 +8,6 @@ import { hasUpdate, startBlocker, whySkipped, whySkippedByPods } from "./skip.ts
 import type { GoingNode, PolicySnapshot, Skip, Why } from "./snapshot.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { allowedActive, RELEASED } from "./policy.ts";
-import { dueChecks, type StartChecks, whyChecksHold } from "./start-checks.ts";
 import { isAtRest, isInReboot } from "./state-machine.ts";
 
 interface Starts {
@@ -23,29 +21,16 @@ interface Starts {
 interface PlannedStarts extends Starts {
   /** Why nothing starts at all, in a sentence; empty if it may. */
   readonly message: string;
-  /** Only while a slot is free and a node could start, as far as its pods need not be read: then they are asked. */
-  readonly checks: StartChecks | undefined;
-  readonly due: readonly PlannedCheck[];
 }
 
 /** Chooses among the nodes that are not active in `policy.status`. */
-export function planStarts(snapshot: PolicySnapshot, given: StartChecks | undefined): PlannedStarts {
-  const { policy, now } = snapshot;
-  const slots = countSlots(snapshot);
+export function planStarts(snapshot: PolicySnapshot): PlannedStarts {
   const { candidates, skips } = findCandidates(snapshot);
   const closed = startBlocker(snapshot);
-  const checks = !closed && slots.free > 0 && candidates.length > 0 ? given : undefined;
-  const why = closed ?? (checks && whyChecksHold(policy, checks, now));
-  const chosen: Starts = why
-    ? { nodes: [], toRead: [], skips: candidates.map(({ name }) => ({ node: name, ...why })) }
-    : chooseByZone(candidates, slots, snapshot);
-  return {
-    ...chosen,
-    skips: [...skips, ...chosen.skips],
-    message: why?.message ?? "",
-    checks,
-    due: checks ? dueChecks(policy, checks, now) : [],
-  };
+  const chosen: Starts = closed
+    ? { nodes: [], toRead: [], skips: candidates.map(({ name }) => ({ node: name, ...closed })) }
+    : chooseByZone(candidates, countSlots(snapshot), snapshot);
+  return { ...chosen, skips: [...skips, ...chosen.skips], message: closed?.message ?? "" };
 }
 
 /** The nodes that could start as far as their pods need not be read, in the order of starts, and why others do not. */

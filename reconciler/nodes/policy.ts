@@ -4,9 +4,7 @@
  */
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
-import { checkFields } from "../checks/check.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
-import { storedResult } from "../checks/result.ts";
 import { parseWindow, type Window } from "../model/window.ts";
 
 export const POLICY_KIND = "NodeUpdatePolicy";
@@ -48,8 +46,6 @@ export const policySpec = z.object({
     recoverSeconds: seconds(300),
   }),
   features: section({ protectFromScaleDown: z.boolean().default(false) }),
-  /** The checks of Prometheus that must pass before a node starts. */
-  checks: z.array(checkFields).max(16).default([]),
   /** The `id` of the freeze that a person has reviewed: updates continue. */
   unfreeze: z.string().optional(),
 });
@@ -152,13 +148,6 @@ const campaign = z.object({
   handledThrough: z.string(),
 });
 
-/** The checks before the next start. */
-const startChecks = z.object({
-  /** When a node could first start, or the last one left its slot: initial delays begin then. */
-  since: z.string(),
-  results: z.array(storedResult).default([]),
-});
-
 export const policyStatus = z.object({
   observedGeneration: z.int().default(0),
   nodes: z
@@ -175,8 +164,6 @@ export const policyStatus = z.object({
   /** The zone whose nodes are being updated. */
   zone: z.string().optional(),
   campaign: campaign.optional(),
-  /** Only while a node could start. */
-  checks: startChecks.optional(),
   transitions: z.array(transition).default([]),
   /** Why the policy starts nothing at all, in a sentence; empty if it may. */
   message: z.string().default(""),

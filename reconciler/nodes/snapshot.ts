@@ -1,5 +1,4 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
-import type { Answers } from "../checks/result.ts";
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode, Policy, Workload } from "./policy.ts";
 
@@ -37,8 +36,6 @@ export interface PolicySnapshot {
   readonly held?: ReadonlyMap<string, Why>;
   /** The active nodes of other policies. */
   readonly others?: readonly GoingNode[];
-  /** Answers to checks that were due. */
-  readonly answers?: Answers;
   /** The node that this process runs on: it is updated last. */
   readonly ownNode: string | undefined;
 }
@@ -49,9 +46,6 @@ export const SKIP_REASONS = [
   "Disabled",
   "Frozen",
   "WindowClosed",
-  "CheckFailing",
-  "CheckUnreachable",
-  "CheckPending",
   "LimitReached",
   "SeveralPolicies",
   "NotManaged",

@@ -120,9 +120,7 @@ export async function compose(env: Environment, machine: Machine) {
     const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const intervalMs = configuration.reconcileIntervalMs;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
-    const tools = { clock, log, metrics, checker };
-    const own = { secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
-    return { ...tools, namespace: shadows, ...own };
+    return { clock, log, metrics, namespace: shadows, ownNode, intervalMs, defaultSpec };
   }
 
   /** Pushes the metrics if that is configured; never rejects. */

@@ -1,6 +1,5 @@
-/** Plans a pass, reads the pods of nodes as long as the plan asks for more, and asks Prometheus once. */
+/** Plans a pass, and reads the pods of nodes as long as the plan asks for more. */
 import { type NodePlan, planPass } from "../plan-pass.ts";
-import type { Answers, PlannedCheck } from "../../checks/result.ts";
 import type { NodeReading, PolicySnapshot, SkipReason, Why } from "../snapshot.ts";
 import type { ReadPods } from "./read-pods.ts";
 
@@ -30,15 +29,9 @@ export interface ReadingMemory {
   readonly readAt: Map<string, number>;
 }
 
-export interface Questions {
-  readonly readPods: ReadPods;
-  /** Resolves with the answers that came in time; never rejects. */
-  readonly askChecks: (due: readonly PlannedCheck[]) => Promise<Answers>;
-}
-
 export async function planAfterReading(
-  first: Omit<PolicySnapshot, "readings" | "answers">,
-  { readPods, askChecks }: Questions,
+  first: Omit<PolicySnapshot, "readings">,
+  readPods: ReadPods,
   memory: ReadingMemory,
 ): Promise<NodePlan> {
   const { now, policy } = first;
@@ -47,13 +40,8 @@ export async function planAfterReading(
   forget(memory, now);
   const held = new Map([...memory.held].map(([node, { why }]) => [node, why]));
   const readings = new Map<string, NodeReading>();
-  let answers: Answers | undefined;
   for (let remaining = MAX_READS; ;) {
-    const plan = planPass({ ...first, readings, held, ...(answers && { answers }) });
-    if (plan.due.length > 0 && !answers) {
-      answers = await askChecks(plan.due);
-      continue;
-    }
+    const plan = planPass({ ...first, readings, held });
     const waited = plan.toRead.toSorted((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0));
     const next = waited.slice(0, Math.min(AT_ONCE, remaining));
     if (next.length === 0) {

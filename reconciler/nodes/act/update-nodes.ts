@@ -12,8 +12,6 @@ import { nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.t
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
-import { type Checker, askChecks } from "../../checks/act/ask-prometheus.ts";
-import type { PlannedCheck } from "../../checks/result.ts";
 import { matchesLabels } from "../../model/label-selector.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
@@ -22,9 +20,9 @@ import { type InvalidPolicy, POLICY_KIND, type Policy, activeNodesOf, isInvalid 
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/reporter.ts";
 import { gatherNodes, type NodeLists } from "./gather-nodes.ts";
-import { createPodReader } from "./read-pods.ts";
+import { createPodReader, type ReadPods } from "./read-pods.ts";
 import { draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
-import { type Questions, type ReadingMemory, planAfterReading } from "./plan-after-reading.ts";
+import { type ReadingMemory, planAfterReading } from "./plan-after-reading.ts";
 import { countTransitions, takeUpkeep, writeShadows } from "./write-plan.ts";
 
 export interface NodeUpdateOptions {
@@ -36,9 +34,6 @@ export interface NodeUpdateOptions {
   readonly ownNode: string | undefined;
   /** Milliseconds between two ticks in which nothing happens. */
   readonly intervalMs: number;
-  readonly checker: Checker;
-  /** The namespace of the Secrets of checks: a policy has no namespace. */
-  readonly secretsNamespace: string;
   /** The spec of the policy `default`, which is made if there is none. */
   readonly defaultSpec: object;
 }
@@ -62,7 +57,7 @@ const READ_MS = 20_000;
 interface PassTools {
   readonly actor: Actor;
   readonly recorder: Recorder;
-  readonly questions: Questions;
+  readonly readPods: ReadPods;
 }
 
 interface ActiveLists extends NodeLists {
@@ -102,15 +97,11 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     if (!lists) return false;
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
-    using round = options.checker.begin(stop);
     const active = new Map(lists.policies.map((policy) => [policy.name, activeNodesOf(policy)]));
-    const questions = {
-      readPods: createPodReader({ ...actor, now: clock.now(), call }),
-      askChecks: (due: readonly PlannedCheck[]) => askChecks(due, { namespace: options.secretsNamespace }, round),
-    };
+    const readPods = createPodReader({ ...actor, now: clock.now(), call });
     let wrote = false;
     for (const stored of lists.policies)
-      wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
+      wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, readPods })) || wrote;
     metrics.nodesPassed(clock.now());
     const repaired = await repairNodes({ ...lists, active }, actor, recorder);
     return repaired || wrote;
@@ -119,7 +110,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   async function passPolicy(
     policy: Policy | InvalidPolicy,
     lists: ActiveLists,
-    { actor, recorder, questions }: PassTools,
+    { actor, recorder, readPods }: PassTools,
   ): Promise<boolean> {
     if (isInvalid(policy)) {
       recorder.emitEvents([draftInvalid(policy, policy.unreadable)]);
@@ -128,7 +119,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const { nodes, contested } = nodesOf(policy, lists);
     const others = [...lists.active].flatMap(([name, going]) => (name === policy.name ? [] : going));
     const snapshot = { now: clock.now(), policy, nodes, contested, others, ownNode: options.ownNode };
-    const plan = await planAfterReading(snapshot, questions, memory);
+    const plan = await planAfterReading(snapshot, readPods, memory);
     lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const after = { ...plan.status, transitions };

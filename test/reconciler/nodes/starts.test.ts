@@ -1,4 +1,4 @@
-/** Which nodes start, and why the others do not (§17.12). */
+/** Which nodes start, and why the others do not (§17.11). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readNode } from "../../../reconciler/nodes/node.ts";

@@ -96,7 +96,6 @@ export const drawPhased = (draw: Draw): PhasedShape => ({
 export const GATE_CHECK = "gate";
 export const BASELINE_CHECK = "baseline";
 export const PHASED_CHECK = "phased";
-export const NODES_CHECK = "nodes";
 
 export function checkObject(expr: string, shape: CheckShape) {
   const { successWhen, initialDelaySeconds, periodSeconds, successThreshold, failureThreshold } = shape;

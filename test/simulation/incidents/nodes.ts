@@ -1,6 +1,5 @@
 /** People, other controllers, hosts and false agents at moments of a node's update that chance rarely meets. */
 import { CORDONED_BY, EXCLUDED_BY, LB_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
-import type { CheckShape } from "../checks/objects.ts";
 import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import { wantedOf } from "../nodes/safety.ts";
@@ -117,14 +116,6 @@ const INCIDENTS: Area["incidents"] = {
   },
 };
 
-const CHECK: CheckShape = {
-  successWhen: "NoData",
-  initialDelaySeconds: 0,
-  periodSeconds: 5,
-  successThreshold: 1,
-  failureThreshold: undefined,
-  last: "good",
-};
 /** Without faults what passes put right is judged by a few of them. */
 const NODES_TAKE = 3;
 
@@ -146,7 +137,6 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
       maxConcurrent: draw.of([1, 2, 3]),
       windowed: false,
       ...(draw.chance(0.2) && { oneShot: true }),
-      ...(draw.chance(0.25) && { check: CHECK }),
       drain: { timeoutSeconds: draw.of([60, 120]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },
       deadlines: { ...own.deadlines, rebootSeconds: 120, recoverSeconds: 60 },
     },

@@ -2,7 +2,6 @@
 import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
-import { type CheckShape, checkObject, NODES_CHECK } from "../checks/objects.ts";
 import { make } from "../../builders.ts";
 
 /** What a host does wrong. */
@@ -40,8 +39,6 @@ export interface NodesShape {
   readonly rebootMs: number;
   /** Updates start every few minutes, until all that could start have. */
   readonly oneShot?: boolean;
-  /** Prometheus is asked before starts. */
-  readonly check?: CheckShape;
   /** Probability of each fault of a host. */
   readonly faults: Readonly<Record<HostFault, number>>;
 }
@@ -143,7 +140,6 @@ export function policyObject(shape: NodesShape): Draft {
       features: { protectFromScaleDown: protects },
       ...(windowed && { window: { cron: WINDOW } }),
       ...(shape.oneShot && { window: { cron: ONE_SHOT } }),
-      ...(shape.check && { checks: [{ name: NODES_CHECK, ...checkObject(NODES_CHECK, shape.check) }] }),
     },
   });
 }

@@ -131,8 +131,8 @@ export const isUnrest = ({ resource, object }: StoreEvent, shape: Shape): boolea
     object.metadata.namespace === TWIN ||
     resource === "nodes" ||
     resource === POLICIES) &&
-  // Its status says whether the window is open, and how its check is answered.
-  !(resource === POLICIES && (shape.nodes?.windowed || shape.nodes?.oneShot || shape.nodes?.check)) &&
+  // Its status says whether the window is open.
+  !(resource === POLICIES && (shape.nodes?.windowed || shape.nodes?.oneShot)) &&
   !GOES_ON.has(resource) &&
   !(resource === "secrets" && shape.certificate !== undefined) &&
   !(resource === GATES && shape.gate?.last !== "good") &&

@@ -17,7 +17,7 @@ function watchReads(answer: (node: string) => NodeReading = () => FREE) {
     running--;
     return answer(node);
   };
-  return { read, questions: { readPods, askChecks: async () => new Map() }, most: () => most };
+  return { read, readPods, most: () => most };
 }
 
 const memory = (): ReadingMemory => ({
@@ -39,16 +39,16 @@ describe("the reads of a pass", () => {
     snapshot(monitored, { now, policy: policy({ maxConcurrent: "unlimited" }, { active }) });
 
   it("come round to every active node, however many of them are not well", async () => {
-    const { read, questions, most } = watchReads(() => ({ ...FREE, missing: "StatefulSet shop/db has 2 ready pods" }));
+    const { read, readPods, most } = watchReads(() => ({ ...FREE, missing: "StatefulSet shop/db has 2 ready pods" }));
     const kept = memory();
-    for (let pass = 0; pass < 3; pass++) await planAfterReading(input(NOW + pass * 5000), questions, kept);
+    for (let pass = 0; pass < 3; pass++) await planAfterReading(input(NOW + pass * 5000), readPods, kept);
     assert.deepEqual(new Set(read), new Set(names));
     assert.ok(read.length <= 120 && most() <= 5, `${read.length} reads, ${most()} at once`);
   });
 
   it("are no more than the starts need", async () => {
-    const { read, questions } = watchReads();
-    await planAfterReading(snapshot(names.map((name) => node(name))), questions, memory());
+    const { read, readPods } = watchReads();
+    await planAfterReading(snapshot(names.map((name) => node(name))), readPods, memory());
     assert.deepEqual(read, ["n000"]);
   });
 });

@@ -8,7 +8,6 @@ import { parse } from "yaml";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
-import { createPrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../../../../reconciler/nodes/act/update-nodes.ts";
 import { isInvalid, type PolicyStatus, readPolicy } from "../../../../reconciler/nodes/policy.ts";
 import {
@@ -17,7 +16,6 @@ import {
   type ShadowSpec,
   type ShadowStatus,
 } from "../../../../reconciler/nodes/shadow.ts";
-import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createRecorder } from "../../../../reconciler/report/act/reporter.ts";
 import { playAgent } from "../../../emulator/controllers/agent-step.ts";
 import { reportNode } from "../../../emulator/controllers/report-node.ts";
@@ -44,8 +42,6 @@ export interface NodeStage extends Stage {
 
 interface StageOptions {
   readonly definitions?: boolean;
-  /** Of Prometheus. */
-  readonly allowedHosts?: readonly string[];
 }
 
 export function defineNodeUpdates({ emulator: { store } }: Pick<Stage, "emulator">): void {
@@ -68,7 +64,6 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     now: () => new Date(stage.clock.now()),
   });
   const { clock } = stage;
-  const prometheus = createPrometheusClient({ timeoutMs: 1000, allowedHosts: options.allowedHosts ?? [] });
   const create = () =>
     createNodeUpdates({
       clock,
@@ -77,8 +72,6 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
       namespace: NAMESPACE,
       ownNode: undefined,
       intervalMs: 5000,
-      checker: createChecker({ cluster, clock, prometheus }),
-      secretsNamespace: "zonewise",
       defaultSpec: { maxConcurrent: "1" },
       ...options,
     });
