@@ -1,15 +1,8 @@
 /** Explains a node by the records of its update, in its shadow and in the status of its policy. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { matchesLabels } from "../../reconciler/model/label-selector.ts";
 import type { UpdateNode } from "../../reconciler/nodes/node.ts";
 import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
-import {
-  type ActiveNode,
-  type InvalidPolicy,
-  isInvalid,
-  type NodePhase,
-  type Policy,
-} from "../../reconciler/nodes/policy.ts";
+import { type ActiveNode, type NodePhase, type Policy, POLICY_NAME } from "../../reconciler/nodes/policy.ts";
 import { either, how } from "../../reconciler/model/remedy.ts";
 import { hasUpdate } from "../../reconciler/nodes/skip.ts";
 import { SKIP_REASONS, type SkipReason } from "../../reconciler/nodes/snapshot.ts";
@@ -19,8 +12,7 @@ const UPDATE = "update";
 
 export interface NodeFacts {
   readonly node: UpdateNode;
-  /** All policies of the cluster. */
-  readonly policies: readonly (Policy | InvalidPolicy)[];
+  readonly policy: Policy | undefined;
   /** The namespace of the shadows. */
   readonly namespace: string;
 }
@@ -56,25 +48,18 @@ export function explainDrain(pods: PodAnswers): Explanation[] {
 const namesOf = (pods: PodAnswers): string => pods.map(([name]) => name).join(", ");
 
 function explainIdle(facts: NodeFacts): Explanation {
-  const { node, policies } = facts;
+  const { node, policy } = facts;
   if (node.shadow?.status && !hasUpdate(node))
     return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`, "Up to date");
-  const policy = policies.find(({ nodeSelector }) => matchesLabels(nodeSelector, node.labels));
-  if (!policy) return refuse(facts, undefined, { reason: "Unselected", message: "no NodeUpdatePolicy selects it" });
-  if (isInvalid(policy))
-    return refuse(facts, policy, {
-      reason: "PolicyInvalid",
-      message: `its status cannot be read: ${policy.unreadable}`,
-    });
-  return explainWaiting(facts, policy);
+  return policy
+    ? explainWaiting(facts, policy)
+    : refuse(facts, { reason: "NoPolicy", message: "there is no NodeUpdatePolicy" });
 }
 
-function explainActive({ node, policies, namespace }: NodeFacts): Explanation | undefined {
-  for (const policy of policies) {
-    const entry = isInvalid(policy) ? undefined : policy.status.active.find((one) => one.node === node.name);
-    if (entry && !isInvalid(policy)) return explainPhase({ node, policy, entry }, namespace);
-  }
-  return undefined;
+function explainActive(facts: NodeFacts): Explanation | undefined {
+  const { node, policy } = facts;
+  const entry = policy?.status.active.find((one) => one.node === node.name);
+  return policy && entry && explainPhase(facts, policy, entry);
 }
 
 function describeVersions({ shadow }: UpdateNode): string {
@@ -84,13 +69,8 @@ function describeVersions({ shadow }: UpdateNode): string {
   return from === to ? `it runs ${from}` : `it runs ${from} and will get ${to}`;
 }
 
-interface Active {
-  readonly node: UpdateNode;
-  readonly policy: Policy;
-  readonly entry: ActiveNode;
-}
-
-function explainPhase({ node, policy, entry }: Active, namespace: string): Explanation {
+function explainPhase(facts: NodeFacts, policy: Policy, entry: ActiveNode): Explanation {
+  const { node } = facts;
   const { phase, since, from, to, waitsFor } = entry;
   const drain = phase === "Draining" ? node.shadow?.status?.drain : undefined;
   const blocked = drain?.blocked ?? [];
@@ -102,15 +82,14 @@ function explainPhase({ node, policy, entry }: Active, namespace: string): Expla
     reason: phase,
     rule,
     message: [
-      `policy ${policy.name} updates it from ${from} to ${to}`,
+      `it is updated from ${from} to ${to}`,
       ...(waitsFor === undefined ? [] : [waitsFor]),
       ...(drain ? [`${drain.remaining} pods are left: ${names}`] : []),
     ].join("; "),
-    // Without the policy, which the message names: explain takes what it has printed, and knows no policies.
     objects: blocked.map(({ name }) => ({ kind: "Pod", name })),
     since,
     until: began === undefined ? undefined : formatTimestamp(began + deadlineOf(phase, policy) * 1000),
-    remedy: remedy(contextOf(node, policy, namespace)),
+    remedy: remedy(contextOf(facts)),
   });
 }
 
@@ -120,19 +99,19 @@ function explainWaiting(facts: NodeFacts, policy: Policy): Explanation {
   const own = waiting.find((one) => one.node === facts.node.name);
   const more = own && own.reason !== "Frozen" ? `; ${own.reason}: ${own.message}` : "";
   if (frozen)
-    return refuse(facts, policy, {
+    return refuse(facts, {
       reason: "Frozen",
       message: `since ${frozen.at}: ${frozen.message}${more}`,
       since: frozen.at,
     });
-  if (own && isReason(own.reason)) return refuse(facts, policy, { reason: own.reason, message: own.message });
-  return refuse(facts, policy, { reason: "Unrecorded", message: message || "the node is not listed" });
+  if (own && isReason(own.reason)) return refuse(facts, { reason: own.reason, message: own.message });
+  return refuse(facts, { reason: "Unrecorded", message: message || "the node is not listed" });
 }
 
 const isReason = (text: string): text is SkipReason => (SKIP_REASONS as readonly string[]).includes(text);
 
 interface Refusal {
-  readonly reason: SkipReason | "Unrecorded" | "Unselected";
+  readonly reason: SkipReason | "Unrecorded" | "NoPolicy";
   readonly message: string;
   readonly since?: string;
 }
@@ -140,39 +119,35 @@ interface Refusal {
 const MORE_RULES: Readonly<Record<Exclude<Refusal["reason"], SkipReason>, NodeRules>> = {
   Unrecorded: {
     rule: "the reconciler has recorded why the node waits",
-    remedy: () => "wait for the next tick; a policy lists 50 nodes at most",
+    remedy: () => "wait for the next tick; the policy lists 50 nodes at most",
   },
-  Unselected: {
-    rule: "a NodeUpdatePolicy selects the node",
+  NoPolicy: {
+    rule: "there is a NodeUpdatePolicy",
     remedy: () => "write one: docs/reference/node-policy.md",
   },
 };
 
-function refuse(
-  { node, namespace }: NodeFacts,
-  policy: Policy | InvalidPolicy | undefined,
-  { reason, message, since }: Refusal,
-): Explanation {
+function refuse(facts: NodeFacts, { reason, message, since }: Refusal): Explanation {
   const { rule, remedy } = isReason(reason) ? SKIP_RULES[reason] : MORE_RULES[reason];
   return deny({
     question: UPDATE,
     reason,
     rule,
-    message: `${describeVersions(node)}; ${policy ? `policy ${policy.name}: ` : ""}${message}`,
+    message: `${describeVersions(facts.node)}; ${message}`,
     objects: [],
     since,
-    remedy: remedy(contextOf(node, policy, namespace)),
+    remedy: remedy(contextOf(facts)),
   });
 }
 
-function contextOf({ name: node }: UpdateNode, policy: Policy | InvalidPolicy | undefined, namespace: string) {
-  const freeze = policy && !isInvalid(policy) ? (policy.status.frozen?.id ?? "") : "";
-  return { node, policy: policy?.name ?? "", freeze, namespace };
-}
+const contextOf = ({ node, policy, namespace }: NodeFacts): NodeContext => ({
+  node: node.name,
+  freeze: policy?.status.frozen?.id ?? "",
+  namespace,
+});
 
 interface NodeContext {
   readonly node: string;
-  readonly policy: string;
   /** The id of the policy's freeze; "" without one. */
   readonly freeze: string;
   /** The namespace of the shadows. */
@@ -184,7 +159,9 @@ interface NodeRules {
   readonly remedy: (context: NodeContext) => string;
 }
 
-const editPolicy = ({ policy }: NodeContext): string => `kubectl edit nodeupdatepolicy ${policy}`;
+const EDIT_POLICY = `kubectl edit nodeupdatepolicy ${POLICY_NAME}`;
+const patchPolicy = (spec: object): string =>
+  `kubectl patch nodeupdatepolicy ${POLICY_NAME} --type=merge -p '${JSON.stringify({ spec })}'`;
 const lookAtAgent = ({ node, namespace }: NodeContext): string =>
   how(
     "look at its agent",
@@ -202,30 +179,22 @@ const freeDrain = ({ node }: NodeContext): string =>
  * For each reason why a node is not updated now: the condition that must hold, and the smallest change that helps.
  */
 export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
-  PolicyInvalid: { rule: "the policy is valid", remedy: editPolicy },
+  PolicyInvalid: { rule: "the policy is valid", remedy: () => EDIT_POLICY },
   Disabled: {
     rule: "the policy is enabled",
-    remedy: ({ policy }) => `kubectl patch nodeupdatepolicy ${policy} --type=merge -p '{"spec":{"enabled":true}}'`,
+    remedy: () => patchPolicy({ enabled: true }),
   },
   Frozen: {
     rule: "fewer nodes than maxFailed have failed after their reboot",
-    remedy: ({ policy, freeze }) =>
-      how(
-        "look at the node that failed, then end the freeze",
-        `kubectl patch nodeupdatepolicy ${policy} --type=merge -p '{"spec":{"unfreeze":"${freeze}"}}'`,
-      ),
+    remedy: ({ freeze }) => how("look at the node that failed, then end the freeze", patchPolicy({ unfreeze: freeze })),
   },
   WindowClosed: {
     rule: "the window of the policy is open",
-    remedy: (context) => either("wait for it", how("change spec.window", editPolicy(context))),
+    remedy: () => either("wait for it", how("change spec.window", EDIT_POLICY)),
   },
   LimitReached: {
     rule: "fewer nodes than maxConcurrent are active",
-    remedy: (context) => either("wait for the active nodes", how("raise spec.maxConcurrent", editPolicy(context))),
-  },
-  SeveralPolicies: {
-    rule: "one policy selects the node",
-    remedy: (context) => how("change spec.nodeSelector of all except one", editPolicy(context)),
+    remedy: () => either("wait for the active nodes", how("raise spec.maxConcurrent", EDIT_POLICY)),
   },
   NotManaged: {
     rule: "the node has the label of managed nodes",

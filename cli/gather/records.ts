@@ -5,7 +5,7 @@ import { type Event, events, type Node } from "../../infra/kubernetes/resources.
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { readNode, readShadow } from "../../reconciler/nodes/node.ts";
-import { type InvalidPolicy, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
+import { type Policy, POLICY_NAME, readPolicy } from "../../reconciler/nodes/policy.ts";
 import { shadowName } from "../../reconciler/nodes/shadow.ts";
 import { gatherRollouts, type GatheredRollout } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
@@ -37,24 +37,25 @@ export async function gatherPhased(session: Session): Promise<readonly GatheredR
   return phased;
 }
 
-/** All policies of the cluster; none if the cluster does not know them, or if the caller may not read them. */
-async function gatherPolicies(session: Session): Promise<readonly (Policy | InvalidPolicy)[]> {
-  const list = await readAll({ resource: nodeUpdatePolicies, query: {}, read: readPolicy }, session).catch(
+/** Undefined if there is none, or if the caller may not read it. */
+async function gatherPolicy(session: Session): Promise<Policy | undefined> {
+  const query = { fieldSelector: `metadata.name=${POLICY_NAME}` };
+  const list = await readAll({ resource: nodeUpdatePolicies, query, read: readPolicy }, session).catch(
     (error: unknown) => {
       if (!hasCode(error, "Forbidden", "NotFound")) throw error;
     },
   );
-  return list?.items ?? [];
+  return list?.items[0];
 }
 
 /** Undefined if there are no node updates. */
 export async function gatherNodeUpdate(session: Session, object: Node): Promise<NodeFacts | undefined> {
-  const policies = await gatherPolicies(session);
+  const policy = await gatherPolicy(session);
   const { shadows: namespace } = await session.settings(session.namespace);
   const name = shadowName(object.metadata?.name ?? "");
   try {
     const shadow = await session.cluster.get(bottlerocketShadows, { namespace, name }).catch(absent);
-    return { node: readNode(object, shadow && readShadow(shadow)), policies, namespace };
+    return { node: readNode(object, shadow && readShadow(shadow)), policy, namespace };
   } catch (error) {
     if (!hasCode(error, "Forbidden")) throw error;
     session.io.warn(`note: the node's update is not shown: ${explainError(error).message}\n`);

@@ -3,12 +3,12 @@
  * wanted, the node is drained, and a policy that is not frozen has the node in a slot.
  */
 import * as z from "zod";
-import { hasCode, RolloutError } from "../../infra/errors.ts";
+import { absent, hasCode, RolloutError } from "../../infra/errors.ts";
 import { type CustomObject, bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { isInvalid, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
+import { type Policy, POLICY_NAME, readPolicy } from "../../reconciler/nodes/policy.ts";
 import {
   MANAGED_LABEL,
   MANAGED_VALUE,
@@ -36,22 +36,15 @@ export async function getShadow({ cluster, namespace, node, call }: NodeRequest)
   return shadow;
 }
 
-/**
- * Merges into the status of the shadow as it was read; rejects with `Conflict` if it has changed. Resolves with its new
- * version.
- */
+/** Merges into the status of the shadow as it was read; rejects with `Conflict` if it has changed. */
 export async function patchStatus(
   { cluster, namespace, call }: NodeRequest,
   shadow: CustomObject,
   status: object,
-): Promise<string> {
+): Promise<void> {
   const { name, resourceVersion } = readIdentity(shadow.metadata);
   const body = { apiVersion: `${SHADOW_GROUP}/v2`, kind: SHADOW_KIND, metadata: { resourceVersion }, status };
-  return await cluster.patch(
-    bottlerocketShadows,
-    { namespace, name, subresource: "status", type: "merge", body },
-    call,
-  );
+  await cluster.patch(bottlerocketShadows, { namespace, name, subresource: "status", type: "merge", body }, call);
 }
 
 export const readShadowStatus = ({ status }: CustomObject): ShadowStatus | undefined =>
@@ -66,32 +59,27 @@ export function isDrainWanted(shadow: CustomObject): boolean {
   return move?.by === "agent" && move.action === "reboot";
 }
 
-/**
- * The policy that has the node in one of its slots, for an attempt that was not given up; undefined if none whose status
- * can be read has it.
- */
+/** The policy, if it has the node in a slot for an attempt that was not given up. Rejects if its status cannot be read. */
 export async function findPolicy({
   cluster,
-  node,
+  node: { metadata },
   call,
 }: Pick<NodeRequest, "cluster" | "node" | "call">): Promise<Policy | undefined> {
-  const nodeName = node.metadata?.name;
-  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
-    for (const policy of items.map(readPolicy))
-      if (!isInvalid(policy) && policy.status.active.some(({ node, ending }) => node === nodeName && !ending))
-        return policy;
-  return undefined;
+  const object = await cluster.get(nodeUpdatePolicies, { name: POLICY_NAME }, call).catch(absent);
+  const policy = object && readPolicy(object);
+  const isActive = policy?.status.active.some(({ node, ending }) => node === metadata?.name && !ending);
+  return isActive ? policy : undefined;
 }
 
 /**
- * Why a drained node must not reboot now (§17.2). Without a policy nobody knows whether it is frozen: it may have been
- * deleted, or its status cannot be read. The reconciler gives the node another policy, or sends it back to `Idle`.
+ * Why a drained node must not reboot now (§17.2). Without a policy nobody knows whether it was frozen. The reconciler
+ * sends the node back to `Idle`.
  */
 export function whyNoReboot(policy: Policy | undefined): string | undefined {
-  if (!policy) return "no NodeUpdatePolicy has the node in a slot for an update that goes on: it does not reboot";
+  if (!policy) return "the NodeUpdatePolicy has the node in no slot for an update that goes on: it does not reboot";
   const { frozen } = policy.status;
   if (!frozen) return undefined;
-  return `policy ${policy.name} is frozen, and reboots no node: ${frozen.message}`;
+  return `the policy is frozen, and reboots no node: ${frozen.message}`;
 }
 
 /**
@@ -119,8 +107,8 @@ async function writeOnce(request: NodeRequest, sent: ShadowStatus): Promise<Node
   const reported = isNewBoot(status, stored) && { boot_reported_at: formatTimestamp(request.clock.now()) };
   // The drain of an attempt that is over says nothing about the next one.
   const over = status.current_state === "Idle" && stored?.drain && { drain: null };
-  const version = await patchStatus(request, shadow, { ...status, ...reported, ...over });
-  return { status: 200, body: sent, version };
+  await patchStatus(request, shadow, { ...status, ...reported, ...over });
+  return { status: 200, body: sent };
 }
 
 const isNewBoot = ({ boot_id: id }: ShadowStatus, stored: ShadowStatus | undefined): boolean =>
@@ -161,5 +149,5 @@ export async function createShadow({ cluster, namespace, node, call }: NodeReque
     });
   if (shadow.metadata.ownerReferences?.[0]?.uid !== uid)
     return refuseNode("Conflict", `${shadowName(name)} belongs to another node`);
-  return { status: 200, body: shadow, version: shadow.metadata.resourceVersion ?? "" };
+  return { status: 200, body: shadow };
 }

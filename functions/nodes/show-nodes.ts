@@ -1,12 +1,13 @@
 /**
- * Shows the nodes and the policies in the node API's `/metrics`, read from BottlerocketShadows and NodeUpdatePolicies:
- * no reconciler process exists between two runs (§17.10).
+ * Shows the nodes and their policy in the node API's `/metrics`, read from BottlerocketShadows and the NodeUpdatePolicy:
+ * no reconciler process exists between two runs (§17.11).
  */
+import { absent } from "../../infra/errors.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
 import { type Metrics, OTHER } from "../../infra/metrics/metrics.ts";
 import { type Shadow, readShadow } from "../../reconciler/nodes/node.ts";
-import { type InvalidPolicy, type Policy, isInvalid, readPolicy } from "../../reconciler/nodes/policy.ts";
+import { type Policy, POLICY_NAME, readPolicy } from "../../reconciler/nodes/policy.ts";
 import { type ShownOnce, showOnce } from "../totals/show-once.ts";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
@@ -33,30 +34,25 @@ async function gather({ cluster, namespace }: NodesOptions, sample: NodeSampler,
   const shadows: Shadow[] = [];
   for await (const { items } of cluster.list(bottlerocketShadows, { namespace }, call))
     shadows.push(...items.map(readShadow));
-  const policies: (Policy | InvalidPolicy)[] = [];
-  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call)) policies.push(...items.map(readPolicy));
-  return sample(shadows, policies);
+  const policy = await cluster.get(nodeUpdatePolicies, { name: POLICY_NAME }, call).catch(absent);
+  return sample(shadows, policy && readPolicy(policy));
 }
 
 /** Upper bound of the failed or active nodes that have their own series. */
 export const MAX_NODES = 1000;
-/** Upper bounds of the policies and of the versions that have their own series. */
-export const MAX_POLICIES = 20;
+/** Upper bound of the versions that have their own series. */
 export const MAX_VERSIONS = 100;
-/** Kinds of transitions of a policy, and reasons why its nodes wait; both lists are bounded by their writers. */
+/** Kinds of transitions, and reasons why nodes wait; both lists are bounded by their writers. */
 export const MAX_KINDS = 200;
 
-type NodeSampler = (
-  shadows: readonly Pick<Shadow, "name" | "status">[],
-  policies: readonly (Policy | InvalidPolicy)[],
-) => Samples;
+type NodeSampler = (shadows: readonly Pick<Shadow, "name" | "status">[], policy: Policy | undefined) => Samples;
 
 const PREFIX = shadowName("");
 
 /** A version that no node has any more is shown as 0 until the process ends. */
 export function createNodeSampler(): NodeSampler {
   const seenVersions = new Set<string>([OTHER]);
-  return (shadows, policies) => {
+  return (shadows, policy) => {
     const reported = shadows.flatMap(({ name, status }) =>
       // One of another name belongs to no agent, and might repeat a series.
       status && name.startsWith(PREFIX) ? [{ node: name.slice(PREFIX.length), ...status }] : [],
@@ -67,14 +63,14 @@ export function createNodeSampler(): NodeSampler {
     );
     const states = Map.groupBy(reported, ({ current_state }) => current_state);
     const failing = reported.filter(({ crash_count }) => crash_count > 0).slice(0, MAX_NODES);
-    return merge([
+    return samplesOf([
       [
         METRICS.hostsVersion,
         [...seenVersions].map((version) => one({ bottlerocket_version: version }, versions.get(version)?.length ?? 0)),
       ],
       [METRICS.hostsState, STATES.map((state) => one({ state }, states.get(state)?.length ?? 0))],
       [METRICS.hostsCrashes, failing.map(({ node, crash_count }) => one({ node }, crash_count))],
-      ...policies.slice(0, MAX_POLICIES).flatMap((policy) => (isInvalid(policy) ? [] : samplePolicy(policy))),
+      ...(policy ? samplePolicy(policy) : []),
     ]);
   };
 }
@@ -83,25 +79,22 @@ type Row = readonly [metric: { readonly name: string }, samples: readonly Sample
 
 const one = (labels: Sample["labels"], value: number): Sample => ({ labels, value });
 
-function samplePolicy(of: Policy): Row[] {
-  const { name: policy, status } = of;
+function samplePolicy(policy: Policy): Row[] {
+  const { status } = policy;
   const active = status.active.slice(0, MAX_NODES).map(({ node, phase, since }) => {
     const started = (parseTimestamp(since) ?? 0) / 1000;
-    return { labels: { policy, node, phase }, started, deadline: started + deadlineOf(phase, of) };
+    return { labels: { node, phase }, started, deadline: started + deadlineOf(phase, policy) };
   });
   return [
-    [METRICS.nodesActive, [one({ policy }, status.active.length)]],
+    [METRICS.nodesActive, [one({}, status.active.length)]],
     [METRICS.nodePhase, active.map(({ labels, started }) => one(labels, started))],
     [METRICS.nodeDeadline, active.map(({ labels, deadline }) => one(labels, deadline))],
-    [METRICS.nodesFrozen, [one({ policy }, status.frozen ? 1 : 0)]],
-    [
-      METRICS.nodesSkipped,
-      bounded(Object.entries(status.skipped)).map(([reason, count]) => one({ policy, reason }, count)),
-    ],
+    [METRICS.nodesFrozen, [one({}, status.frozen ? 1 : 0)]],
+    [METRICS.nodesSkipped, bounded(Object.entries(status.skipped)).map(([reason, count]) => one({ reason }, count))],
     [
       METRICS.nodeTransitions,
       bounded(status.transitions).map(({ from, to, fromVersion, toVersion, count }) =>
-        one({ policy, from, to, from_version: fromVersion, to_version: toVersion }, count),
+        one({ from, to, from_version: fromVersion, to_version: toVersion }, count),
       ),
     ],
   ];
@@ -109,8 +102,4 @@ function samplePolicy(of: Policy): Row[] {
 
 const bounded = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_KINDS);
 
-/** By metric: each policy has a row of most. */
-function merge(rows: readonly Row[]): Samples {
-  const byMetric = Map.groupBy(rows, ([{ name }]) => name);
-  return new Map([...byMetric].map(([name, own]) => [name, own.flatMap(([, samples]) => samples)]));
-}
+const samplesOf = (rows: readonly Row[]): Samples => new Map(rows.map(([{ name }, samples]) => [name, samples]));

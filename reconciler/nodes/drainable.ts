@@ -1,5 +1,5 @@
 /**
- * Judges whether the drain of a node may begin (§17.11). Where a pod can go is the scheduler's business: what it cannot
+ * Judges whether the drain of a node may begin (§17.12). Where a pod can go is the scheduler's business: what it cannot
  * place, the time limit of the drain ends. Three things are asked:
  *
  *   1. the budgets of its pods would let each of them go now, by the same decision as every disruption, and no rollout

@@ -3,7 +3,7 @@ import type { ObjectRef } from "../model/decision.ts";
 import type { UpdateNode } from "./node.ts";
 import type { NodePlan, ShadowWrite } from "./plan-pass.ts";
 import type { ActiveStep } from "./plan-active.ts";
-import type { InvalidPolicy, Policy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 import type { Draft } from "../report/events.ts";
 
 const normal = (regarding: ObjectRef, reason: string, message: string): Draft => ({
@@ -19,18 +19,13 @@ const warning = (regarding: ObjectRef, reason: string, message: string): Draft =
   message,
 });
 
-const policyRef = ({ name, uid }: Policy | InvalidPolicy): ObjectRef => ({
+const policyRef = ({ name, uid }: Policy): ObjectRef => ({
   kind: "NodeUpdatePolicy",
   namespace: "",
   name,
   uid,
 });
 const nodeRef = ({ name, uid }: UpdateNode): ObjectRef => ({ kind: "Node", namespace: "", name, uid });
-
-export function draftInvalid(policy: Policy | InvalidPolicy, problem: string): Draft {
-  const ref = policyRef(policy);
-  return warning(ref, "PolicyInvalid", `no update starts: ${problem}`);
-}
 
 export function draftUncordon(node: UpdateNode): Draft {
   const ref = nodeRef(node);
@@ -40,11 +35,16 @@ export function draftUncordon(node: UpdateNode): Draft {
 /** The Events of a plan, for the writes that took effect. Why a node waits is in the policy's status alone. */
 export function draftPass(policy: Policy, { status, steps }: NodePlan, written: readonly ShadowWrite[]): Draft[] {
   return [
-    ...(policy.problem === undefined ? [] : [draftInvalid(policy, policy.problem)]),
+    ...draftInvalid(policy),
     ...draftFreeze(policy, status.frozen),
     ...steps.flatMap(draftStep),
     ...written.flatMap(draftStart),
   ];
+}
+
+function draftInvalid(policy: Policy): Draft[] {
+  const ref = policyRef(policy);
+  return policy.problem === undefined ? [] : [warning(ref, "PolicyInvalid", `no update starts: ${policy.problem}`)];
 }
 
 function draftFreeze(policy: Policy, frozen: NodePlan["status"]["frozen"]): Draft[] {

@@ -26,7 +26,7 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   const entries = [...snapshot.policy.status.active, ...adopt(snapshot)].map((stored) =>
     enterNow(stored, byName.get(stored.node), snapshot),
   );
-  const going = [...goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])])];
+  const going = [...goingBeforeReboot(entries.map(({ entry }) => entry))];
   return entries.map(({ entry, node }) => {
     const step = decideProgress({
       snapshot,
@@ -60,15 +60,14 @@ function waitFor(entry: ActiveNode, why: string): ActiveNode {
 }
 
 /**
- * Nodes that another policy or an earlier controller started, or whose entry was lost. Nodes that were released are not
+ * Nodes that an earlier policy or controller started, or whose entry was lost. Nodes that were released are not
  * adopted. What has not rebooted goes back first: nobody knows whether a freeze stopped it (§17.2).
  */
-function adopt({ policy, nodes, contested, now }: PolicySnapshot): ActiveNode[] {
+function adopt({ policy, nodes, now }: PolicySnapshot): ActiveNode[] {
   const known = new Set([...policy.status.active, ...policy.status.deferred].map(({ node }) => node));
   return nodes.flatMap((node) => {
     const { shadow } = node;
-    const isFirst = (contested.get(node.name)?.[0] ?? policy.name) === policy.name;
-    if (!shadow?.status || known.has(node.name) || !isFirst || !belongsTo(shadow, node)) return [];
+    if (!shadow?.status || known.has(node.name) || !belongsTo(shadow, node)) return [];
     return isAtRest(shadow) ? [] : [entryFor(node, shadow, now)];
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Plans one pass over the nodes of a policy (gather -> decide -> act):
+ * Plans one pass over the nodes (gather -> decide -> act):
  *
  *   a person's unfreeze -> steps of the active nodes -> failures and freeze -> window -> starts -> status
  *
@@ -92,7 +92,6 @@ function planSteps(snapshot: PolicySnapshot): {
  */
 const PERMANENT_SKIPS: ReadonlySet<SkipReason> = new Set([
   "NotManaged",
-  "SeveralPolicies",
   "ShadowUnreadable",
   "NodeTerminating",
   "BeingRemoved",
@@ -117,7 +116,7 @@ function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): 
 }
 
 function planWrites(
-  { now, nodes, policy, contested }: PolicySnapshot,
+  { now, nodes }: PolicySnapshot,
   steps: readonly ActiveStep[],
   started: readonly UpdateNode[],
 ): ShadowWrite[] {
@@ -139,8 +138,7 @@ function planWrites(
     return isEnding(step.step) && node.shadow.spec.state !== "Idle" ? [wish(node, "Idle")] : [];
   });
   const written = new Set([...started.map(({ name }) => name), ...steps.map(({ entry }) => entry.node)]);
-  const isOurs = ({ name }: UpdateNode): boolean => (contested.get(name)?.[0] ?? policy.name) === policy.name;
-  const others = nodes.filter((node) => !written.has(node.name) && isOurs(node)).flatMap((node) => tidy(node, wish));
+  const others = nodes.filter(({ name }) => !written.has(name)).flatMap((node) => tidy(node, wish));
   return [...ofActive, ...started.map(start), ...others];
 }
 

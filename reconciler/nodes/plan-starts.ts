@@ -77,7 +77,7 @@ function compareKeys(a: readonly (number | string)[], b: readonly (number | stri
  */
 function chooseByZone(candidates: readonly UpdateNode[], slots: Slots, snapshot: PolicySnapshot): Starts {
   const { active, zone: current } = snapshot.policy.status;
-  const going = [...goingBeforeStart([...active, ...(snapshot.others ?? [])])];
+  const going = [...goingBeforeStart(active)];
   const byZone = Map.groupBy(candidates, ({ zone }) => zone);
   const order = moveToFront([...byZone.keys()].toSorted(), (zone) => zone === current);
   /** The zones whose turn it is; any, until one has a node that starts. */
@@ -135,8 +135,7 @@ interface Slots {
  * may never become Ready: together they take all slots but one at most.
  */
 function countSlots(snapshot: PolicySnapshot): Slots {
-  const { policy, nodes, contested } = snapshot;
-  const own = nodes.filter(({ name }) => !contested.has(name)).length;
+  const { policy, nodes } = snapshot;
   const isActive = new Set(policy.status.active.map(({ node }) => node));
   const at = new Map(
     policy.status.deferred.filter(({ reason }) => reason === RELEASED).map((one) => [one.node, one.at]),
@@ -145,7 +144,7 @@ function countSlots(snapshot: PolicySnapshot): Slots {
   const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
   const out = released.filter((node) => !node.ready && isOut(node));
   const taken = policy.status.active.length + returning.length;
-  const remaining = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
+  const remaining = Math.max(0, allowedActive(policy.maxConcurrent, nodes.length) - taken);
   const free = Math.max(remaining - out.length, taken === 0 ? Math.min(1, remaining) : 0);
   const counted = [...returning, ...out].map(({ name }) => `${name} counts until it is back in service`);
   return {

@@ -1,13 +1,16 @@
 /**
- * A NodeUpdatePolicy: which nodes are updated, when, and how many at once. Values that its schema refuses are refused
+ * The NodeUpdatePolicy `default`: when nodes are updated, and how many at once. Values that its schema refuses are refused
  * here as well, with a sentence. Its status is the controller's memory.
  */
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
+import { RolloutError } from "../../infra/errors.ts";
 import { readIdentity } from "../../infra/kubernetes/identity.ts";
 import { parseWindow, type Window } from "../model/window.ts";
 
 export const POLICY_KIND = "NodeUpdatePolicy";
+/** The only one: two would update nodes of two zones at once. Its definition refuses other names. */
+export const POLICY_NAME = "default";
 
 const MONTH_S = 30 * 86_400;
 const seconds = (byDefault: number, least = 1) => z.int().min(least).max(MONTH_S).default(byDefault);
@@ -18,9 +21,7 @@ const section = <T extends z.ZodRawShape>(shape: T) => z.prefault(z.object(shape
 export const policySpec = z.object({
   /** False: no update starts; those that run finish. */
   enabled: z.boolean().default(true),
-  /** The nodes of the policy; all that are managed without it. */
-  nodeSelector: z.record(z.string(), z.string()).default({}),
-  /** `1`, `25%` of the policy's nodes (rounded down, at least one), or `unlimited`. */
+  /** `1`, `25%` of the nodes (rounded down, at least one), or `unlimited`. */
   maxConcurrent: z
     .union([z.int().min(0), z.string().regex(/^(?:\d{1,6}|(?:100|[1-9]?\d)%|unlimited)$/i)])
     .default(1)
@@ -195,14 +196,6 @@ export interface Policy extends Omit<z.infer<typeof policySpec>, "window"> {
   readonly status: PolicyStatus;
 }
 
-/** A policy whose status cannot be read: its active nodes are unknown, so nothing is done with any node. */
-export interface InvalidPolicy {
-  readonly name: string;
-  readonly uid: string;
-  readonly nodeSelector: Readonly<Record<string, string>>;
-  readonly unreadable: string;
-}
-
 function readLimit(written: number | string): Limit {
   const text = String(written).toLowerCase();
   if (text === "unlimited") return "unlimited";
@@ -216,34 +209,26 @@ export function allowedActive(limit: Limit, total: number): number {
   return limit.percent === 0 ? 0 : Math.max(1, Math.floor((limit.percent * total) / 100));
 }
 
-/** Reads a policy as stored. */
-export function readPolicy({ metadata, spec = {}, status }: CustomObject): Policy | InvalidPolicy {
-  const identity = readIdentity(metadata);
-  const { data: remembered, error } = status === undefined ? { data: NO_STATUS } : policyStatus.safeParse(status);
-  const content = readSpec(spec);
-  if (!remembered) return { ...identity, nodeSelector: content.nodeSelector, unreadable: problemOf("status", error) };
-  return { ...content, ...identity, generation: metadata.generation ?? 0, status: remembered };
+/** Reads the policy as stored. Throws if its status cannot be read: then nobody knows which nodes are active. */
+export function readPolicy({ metadata, spec = {}, status = {} }: CustomObject): Policy {
+  const { data: remembered, error } = policyStatus.safeParse(status);
+  if (!remembered)
+    throw new RolloutError("ServerError", `${POLICY_KIND} ${POLICY_NAME}: ${problemOf("status", error)}`);
+  return { ...readSpec(spec), ...readIdentity(metadata), generation: metadata.generation ?? 0, status: remembered };
 }
 
 type Content = Pick<Policy, keyof z.infer<typeof policySpec> | "problem">;
 
-/** The spec, or the defaults and the problem with it. The selector is obeyed if it can be read. */
+/** The spec, or the defaults and the problem with it. */
 function readSpec(written: unknown): Content {
   const read = policySpec.safeParse(written);
   const window = read.data?.window && parseWindow(read.data.window);
   const problem =
     window && "problem" in window ? `spec.window: ${window.problem}` : read.error && problemOf("spec", read.error);
   if (read.data && !(window && "problem" in window)) return { ...read.data, window, problem: undefined };
-  const selector = policySpec.pick({ nodeSelector: true }).safeParse(written);
-  return { ...policySpec.parse(selector.data ?? {}), window: undefined, problem };
+  return { ...policySpec.parse({}), window: undefined, problem };
 }
 
 function problemOf(part: string, { issues: [first] }: Pick<z.ZodError, "issues"> = { issues: [] }): string {
   return `${[part, ...(first?.path ?? [])].join(".")}: ${first?.message ?? "not valid"}`;
 }
-
-export const isInvalid = (policy: Policy | InvalidPolicy): policy is InvalidPolicy => "unreadable" in policy;
-
-/** The nodes in the policy's slots, as stored; none if its status cannot be read. */
-export const activeNodesOf = (policy: Policy | InvalidPolicy): readonly ActiveNode[] =>
-  isInvalid(policy) ? [] : policy.status.active;

@@ -30,11 +30,6 @@ type SkipRule = Rule<[UpdateNode, PolicySnapshot], Why>;
 
 const skip = (reason: SkipReason, message: string): Why => ({ reason, message });
 
-const onePolicy: SkipRule = ({ name }, { contested }) => {
-  const policies = contested.get(name);
-  return policies && skip("SeveralPolicies", `policies ${policies.join(" and ")} select it`);
-};
-
 const stays: SkipRule = (node) => {
   const { terminating, removedBy } = node;
   if (terminating) return skip("NodeTerminating", "the node is being deleted");
@@ -79,7 +74,6 @@ const isReady: SkipRule = ({ ready }) => (ready ? undefined : skip("NodeNotReady
 
 /** Why the node does not start, as far as its pods need not be read. */
 export const whySkipped = firstOf<[UpdateNode, PolicySnapshot], Why>([
-  onePolicy,
   stays,
   reported,
   isIdle,

@@ -1,8 +1,8 @@
-/** The facts for one decision about a policy's nodes, gathered at one moment. */
+/** The facts for one decision about the nodes, gathered at one moment. */
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode, Policy, Workload } from "./policy.ts";
 
-/** An active node of any policy. */
+/** An active node. */
 export type GoingNode = Pick<ActiveNode, "node" | "phase" | "zone">;
 
 /** The facts of one node's pods. Gathered only for the nodes that a decision asks for. */
@@ -27,15 +27,11 @@ export interface PolicySnapshot {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly policy: Policy;
-  /** The nodes that the policy selects, and active ones that it no longer selects; by name. */
+  /** The managed nodes, and active ones that have lost their label; by name. */
   readonly nodes: readonly UpdateNode[];
-  /** Nodes that another policy selects as well, with the names of the policies. */
-  readonly contested: ReadonlyMap<string, readonly string[]>;
   readonly readings: ReadonlyMap<string, NodeReading>;
   /** Nodes whose pods forbade a start a moment ago, by name: they are not read again yet. */
   readonly held?: ReadonlyMap<string, Why>;
-  /** The active nodes of other policies. */
-  readonly others?: readonly GoingNode[];
   /** The node that this process runs on: it is updated last. */
   readonly ownNode: string | undefined;
 }
@@ -47,7 +43,6 @@ export const SKIP_REASONS = [
   "Frozen",
   "WindowClosed",
   "LimitReached",
-  "SeveralPolicies",
   "NotManaged",
   "NodeTerminating",
   "BeingRemoved",

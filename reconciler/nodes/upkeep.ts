@@ -18,8 +18,8 @@ export interface UpkeepSnapshot {
   readonly active: ReadonlyMap<string, boolean>;
   /** Nodes that left their slots before they were done. */
   readonly released: ReadonlySet<string>;
-  /** Nodes that a policy selects or has active. */
-  readonly governed: ReadonlySet<string>;
+  /** True if there is a policy. */
+  readonly isGoverned: boolean;
 }
 
 export type Upkeep =
@@ -51,9 +51,9 @@ function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
   return managed || shadow.terminating || !isFinished ? [] : [{ action: "deleteShadow", node, shadow }];
 }
 
-function resetShadow(node: UpdateNode, { governed, now }: UpkeepSnapshot): Upkeep[] {
-  const { shadow, managed, name } = node;
-  if (!shadow || !managed || governed.has(name) || shadow.terminating || shadow.problem !== undefined) return [];
+function resetShadow(node: UpdateNode, { isGoverned, now }: UpkeepSnapshot): Upkeep[] {
+  const { shadow, managed } = node;
+  if (!shadow || !managed || isGoverned || shadow.terminating || shadow.problem !== undefined) return [];
   if (shadow.spec.state === "Idle") return [];
   const spec: ShadowSpec = {
     state: "Idle",

@@ -16,6 +16,8 @@ export interface Rules {
   readonly group: string;
   readonly version: string;
   readonly isClusterWide?: true;
+  /** The only name that an object may have. */
+  readonly name?: string;
   /** What each spec has that does not say otherwise. */
   readonly spec: object;
   /** Specs, and what the API server says of them. */
@@ -222,6 +224,7 @@ const POLICIES: Rules = {
   group: "zonewise.dev",
   version: "v1",
   isClusterWide: true,
+  name: "default",
   spec: {},
   refused: [
     ...[-1, "101%", "many"].map((maxConcurrent) => [{ maxConcurrent }, /maxConcurrent/] as const),
@@ -250,12 +253,12 @@ export interface Home {
 
 /** Registers the tests of one definition. */
 export function describeRules(rules: Rules, home: () => Home): void {
-  const { kind, version, spec, refused, accepted, filledIn, fixed } = rules;
-  const create = ({ client, group, path }: Home, more: object, query = "?dryRun=All") =>
-    client.call({
+  const { kind, version, spec, refused, accepted, filledIn, fixed, name: only } = rules;
+  const create = (home: Home, more: object, { name = only ?? "one", query = "?dryRun=All" } = {}) =>
+    home.client.call({
       method: "POST",
-      path: `${path}${query}`,
-      body: { apiVersion: `${group}/${version}`, kind, metadata: { name: "one" }, spec: { ...spec, ...more } },
+      path: `${home.path}${query}`,
+      body: { apiVersion: `${home.group}/${version}`, kind, metadata: { name }, spec: { ...spec, ...more } },
     });
   const messageOf = (body: unknown): string => String(dig(body, "message"));
 
@@ -274,13 +277,20 @@ export function describeRules(rules: Rules, home: () => Home): void {
         assert.equal(status, 201, messageOf(body));
       });
 
+    if (only !== undefined)
+      it(`refuses another name than ${only}`, async () => {
+        const { status, body } = await create(home(), {}, { name: "one" });
+        assert.equal(status, 422);
+        assert.match(messageOf(body), /whose name is default/);
+      });
+
     if (filledIn)
       it("fills in its defaults", async () => assert.deepEqual(dig((await create(home(), {})).body, "spec"), filledIn));
 
     if (fixed)
       it(`refuses to become ${JSON.stringify(fixed[0])}`, async () => {
         const { client, path } = home();
-        await create(home(), {}, "");
+        await create(home(), {}, { query: "" });
         const change = (to: object) =>
           client.call({ method: "PATCH", path: `${path}/one`, type: MERGE, body: { spec: to } });
         assert.match(messageOf((await change(fixed[0])).body), fixed[1]);

@@ -1,7 +1,7 @@
 /**
- * Node updates, as a step of the tick: gather -> decide -> act, for each policy in turn, until nothing is left to do.
+ * Node updates, as a step of the tick: gather -> decide -> act, until nothing is left to do.
  *
- *   list policies, shadows, nodes -> plan, reading pods where the plan asks for it -> write the policy's status -> write shadows -> again
+ *   list policy, shadows, nodes -> plan, reading pods where the plan asks for it -> write the policy's status -> write shadows -> again
  *                                 -> shadows that are missing or left over, cordons to undo
  */
 import type { Clock } from "../../../infra/clock.ts";
@@ -12,16 +12,14 @@ import { nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.t
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
-import { matchesLabels } from "../../model/label-selector.ts";
 import type { UpdateNode } from "../node.ts";
-import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan-pass.ts";
-import { type InvalidPolicy, POLICY_KIND, type Policy, activeNodesOf, isInvalid } from "../policy.ts";
+import { type ActiveNode, type Policy, POLICY_KIND, POLICY_NAME } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/reporter.ts";
 import { gatherNodes, type NodeLists } from "./gather-nodes.ts";
 import { createPodReader, type ReadPods } from "./read-pods.ts";
-import { draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
+import { draftPass, draftUncordon } from "../node-events.ts";
 import { type ReadingMemory, planAfterReading } from "./plan-after-reading.ts";
 import { countTransitions, takeUpkeep, writeShadows } from "./write-plan.ts";
 
@@ -60,9 +58,11 @@ interface PassTools {
   readonly readPods: ReadPods;
 }
 
-interface ActiveLists extends NodeLists {
-  /** The active nodes of each policy, by its name: the next policy of a pass sees those that one before has started. */
-  readonly active: Map<string, readonly GoingNode[]>;
+/** What a pass over the policy has done. */
+interface Passed {
+  readonly wrote: boolean;
+  /** The nodes in its slots; if its status was refused, both those that are stored and those that were to be. */
+  readonly active: readonly ActiveNode[];
 }
 
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
@@ -70,8 +70,8 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const definition = "a definition of infra/manifests/node-updates/crds";
   const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
   const memory: ReadingMemory = { intervalMs, held: new Map(), readAt: new Map() };
-  /** Writes that the next status counts, by the UID of the policy: failed ones are not counted. */
-  const uncounted = new Map<string, readonly ShadowWrite[]>();
+  /** Writes that the next status counts: failed ones are not counted. */
+  let uncounted: readonly ShadowWrite[] = [];
 
   return async (context, tools) => {
     let acted = false;
@@ -93,78 +93,65 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     { recorder, annotations }: NodePassTools,
   ): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal: stop };
-    const lists = await kinds.read(() => gatherNodes(namespace, actor, call));
-    if (!lists) return false;
-    const seen = { annotations, found: lists.policies.length };
-    if (await makeDefault(seen, options.defaultSpec, actor)) return true;
-    const active = new Map(lists.policies.map((policy) => [policy.name, activeNodesOf(policy)]));
+    const found = await kinds.read(() => gatherNodes(namespace, actor, call));
+    if (!found) return false;
+    const { policy, nodes } = found;
+    if (await makeDefault({ annotations, isFound: policy !== undefined }, options.defaultSpec, actor)) return true;
     const readPods = createPodReader({ ...actor, now: clock.now(), call });
-    let wrote = false;
-    for (const stored of lists.policies)
-      wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, readPods })) || wrote;
+    const passed = policy
+      ? await passPolicy(policy, nodes, { actor, recorder, readPods })
+      : { wrote: false, active: [] };
     metrics.nodesPassed(clock.now());
-    const repaired = await repairNodes({ ...lists, active }, actor, recorder);
-    return repaired || wrote;
+    const repaired = await repairNodes({ policy, nodes, active: passed.active }, actor, recorder);
+    return repaired || passed.wrote;
   }
 
   async function passPolicy(
-    policy: Policy | InvalidPolicy,
-    lists: ActiveLists,
+    policy: Policy,
+    found: readonly UpdateNode[],
     { actor, recorder, readPods }: PassTools,
-  ): Promise<boolean> {
-    if (isInvalid(policy)) {
-      recorder.emitEvents([draftInvalid(policy, policy.unreadable)]);
-      return false;
-    }
-    const { nodes, contested } = nodesOf(policy, lists);
-    const others = [...lists.active].flatMap(([name, going]) => (name === policy.name ? [] : going));
-    const snapshot = { now: clock.now(), policy, nodes, contested, others, ownNode: options.ownNode };
+  ): Promise<Passed> {
+    const stored = policy.status.active;
+    const nodes = found.filter(({ managed, name }) => managed || stored.some(({ node }) => node === name));
+    const snapshot = { now: clock.now(), policy, nodes, ownNode: options.ownNode };
     const plan = await planAfterReading(snapshot, readPods, memory);
-    lists.active.set(policy.name, plan.status.active);
-    const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
-    const after = { ...plan.status, transitions };
+    const { active } = plan.status;
+    const after = { ...plan.status, transitions: countTransitions(plan.status.transitions, uncounted) };
     const change = { kind: POLICY_KIND, object: policy, before: policy.status, after };
     let wroteStatus: boolean;
     try {
       wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;
     } catch (error) {
       if (!isRefused(error)) throw error;
-      // Its nodes stay as they are; the other policies continue, and spare the nodes of both statuses.
-      lists.active.set(policy.name, [...activeNodesOf(policy), ...plan.status.active]);
-      log.warn("node updates: the status of a policy was refused, and is tried again", { policy: policy.name, error });
-      return false;
+      log.warn("node updates: the status of the policy was refused, and is tried again", { error });
+      return { wrote: false, active: [...stored, ...active] };
     }
-    uncounted.delete(policy.uid);
     const taken = await writeShadows(plan, actor);
     for (const { write, error } of taken) {
       const { node, spec } = write;
-      const fields = { node: node.name, state: spec.state, version: spec.version, policy: policy.name };
+      const fields = { node: node.name, state: spec.state, version: spec.version };
       if (error === undefined) log.info("node updates: a state is wanted", fields);
       else log.warn("node updates: a shadow could not be written, and is tried again", { ...fields, error });
     }
-    const written = taken.filter(({ error }) => error === undefined).map(({ write }) => write);
-    uncounted.set(policy.uid, written);
-    recorder.emitEvents(draftPass(policy, plan, written));
-    return wroteStatus || written.length > 0;
+    uncounted = taken.filter(({ error }) => error === undefined).map(({ write }) => write);
+    recorder.emitEvents(draftPass(policy, plan, uncounted));
+    return { wrote: wroteStatus || uncounted.length > 0, active };
   }
 
-  /** `slots` are those that the pass has left: a node that it has released may be read by no later one. */
+  /** `active` are the slots that the pass has left. */
   async function repairNodes(
-    { nodes, policies, active: slots }: ActiveLists,
+    { policy, nodes, active }: NodeLists & Pick<Passed, "active">,
     actor: Actor,
     recorder: Recorder,
   ): Promise<boolean> {
-    const valid = policies.filter((policy): policy is Policy => !isInvalid(policy));
-    const active = new Map(
-      valid.flatMap(({ name, features }) =>
-        (slots.get(name) ?? []).map(({ node }) => [node, features.protectFromScaleDown] as const),
-      ),
-    );
-    const released = new Set(valid.flatMap(({ status }) => status.deferred.map(({ node }) => node)));
-    const governed = new Set(
-      policies.flatMap((policy) => nodesOf(policy, { nodes, policies }).nodes.map(({ name }) => name)),
-    );
-    const upkeep = planUpkeep({ now: clock.now(), nodes, active, released, governed });
+    const isProtected = policy?.features.protectFromScaleDown ?? false;
+    const upkeep = planUpkeep({
+      now: clock.now(),
+      nodes,
+      active: new Map(active.map(({ node }) => [node, isProtected])),
+      released: new Set(policy?.status.deferred.map(({ node }) => node)),
+      isGoverned: policy !== undefined,
+    });
     const results = await takeUpkeep(upkeep, namespace, actor);
     for (const { write, error } of results) {
       const { action, node } = write;
@@ -177,51 +164,29 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   }
 }
 
-/** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */
-function nodesOf(
-  policy: Policy | InvalidPolicy,
-  { nodes, policies }: Pick<NodeLists, "nodes" | "policies">,
-): { readonly nodes: readonly UpdateNode[]; readonly contested: ReadonlyMap<string, readonly string[]> } {
-  const own = new Set(activeNodesOf(policy).map(({ node }) => node));
-  const others = policies.filter(({ name }) => name !== policy.name);
-  const taken = new Set(others.flatMap(activeNodesOf).map(({ node }) => node));
-  const selects = (selector: Readonly<Record<string, string>>, node: UpdateNode): boolean =>
-    node.managed && matchesLabels(selector, node.labels);
-  const found = nodes.filter(
-    (node) => own.has(node.name) || (selects(policy.nodeSelector, node) && !taken.has(node.name)),
-  );
-  const contested = found.flatMap((node) => {
-    const also = others.filter(({ nodeSelector }) => selects(nodeSelector, node)).map(({ name }) => name);
-    return also.length > 0 && !own.has(node.name) ? [[node.name, [policy.name, ...also].toSorted()] as const] : [];
-  });
-  return { nodes: found, contested: new Map(contested) };
-}
-
 /** On the reconciler's Lease, once a policy was seen. */
 const SEEN = "zonewise/node-update-policy-seen";
 
 interface PolicyMemory {
   /** Annotations of the Lease; written with its next renewal. */
   readonly annotations: Map<string, string>;
-  /** The number of policies. */
-  readonly found: number;
+  readonly isFound: boolean;
 }
 
 /**
  * Makes the policy `default` from the original's variables if there has never been a policy; resolves with true if it
- * did. It selects every managed node: it is not made again after a person has deleted it, nor while the only policy is
- * replaced by another one. Rejects with the error of the API server.
+ * did. It is not made again after a person has deleted it. Rejects with the error of the API server.
  */
 async function makeDefault(
-  { annotations, found }: PolicyMemory,
+  { annotations, isFound }: PolicyMemory,
   spec: object,
   { cluster, fence }: Pick<Actor, "cluster" | "fence">,
 ): Promise<boolean> {
-  if (found > 0 || annotations.has(SEEN)) {
+  if (isFound || annotations.has(SEEN)) {
     annotations.set(SEEN, "true");
     return false;
   }
-  const body = { apiVersion: "zonewise.dev/v1", kind: POLICY_KIND, metadata: { name: "default" }, spec };
+  const body = { apiVersion: "zonewise.dev/v1", kind: POLICY_KIND, metadata: { name: POLICY_NAME }, spec };
   // Another installation may make it at the same time.
   await cluster.create(nodeUpdatePolicies, { body }, fence.write()).catch((error: unknown) => {
     if (!hasCode(error, "AlreadyExists")) throw error;

@@ -14,7 +14,7 @@ it("explain node tells of a node's update, its policy, who waits and why", { tim
   t.after(() => stage.close());
   await define(stage.emulator.store, ["rolloutgroups"]);
   stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
-  createPolicy(stage, "default", {});
+  createPolicy(stage, {});
   for (const name of ["node-1", "node-2"]) label(stage, name);
   await stage.tick();
   const { run } = await openTerminal(t, stage);
@@ -30,7 +30,7 @@ it("explain node tells of a node's update, its policy, who waits and why", { tim
   assert.equal(active.code, 1);
   assert.match(
     active.out,
-    /^node\/node-1\n {2}Not updated {2}St(?:art|ag)ing\n {4}why +policy default updates it from 1.0.0 to 1.1.0/,
+    /^node\/node-1\n {2}Not updated {2}St(?:art|ag)ing\n {4}why +it is updated from 1.0.0 to 1.1.0/,
   );
   assert.match(active.out, /^ +since +.*\n +next +in /m);
   assert.doesNotMatch(active.out, /nodeupdatepolicy\/|^ +blocks/m, "explain takes what it has printed");

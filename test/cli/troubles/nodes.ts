@@ -14,7 +14,7 @@ const MESSAGE = "node-1: boot-2 runs 1.0.0";
 /** The policy as the reconciler leaves it once a node came back from its reboot with its old version. */
 function freeze(at: Installation): void {
   defineNodeUpdates(at.stage);
-  createPolicy(at.stage, "default", { maxConcurrent: 1 });
+  createPolicy(at.stage, { maxConcurrent: 1 });
   for (const node of ["node-1", "node-2"]) label(at.stage, node);
   const frozen = { id: "failed-1", at: "2026-01-01T00:00:00Z", reason: "NodesFailed", message: MESSAGE };
   change(at, POLICIES, "default", (policy) => ({ ...policy, status: { frozen } }));
@@ -24,7 +24,7 @@ function freeze(at: Installation): void {
 async function fail(at: Installation): Promise<void> {
   defineNodeUpdates(at.stage);
   at.stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: PLACE } });
-  createPolicy(at.stage, "default", { maxConcurrent: 1 });
+  createPolicy(at.stage, { maxConcurrent: 1 });
   label(at.stage, "node-1");
   // The definitions are looked for every 5 minutes.
   await at.tickFor(320);
@@ -42,7 +42,7 @@ export const NODE_TROUBLES: readonly Trouble[] = [
     make: fail,
     object: "node/node-1",
     says: {
-      explain: /Not updated {2}BackOff\n +why +it runs 1\.0\.0 and will get 1\.1\.0; policy \S+: attempt 1 failed at/,
+      explain: /Not updated {2}BackOff\n +why +it runs 1\.0\.0 and will get 1\.1\.0; attempt 1 failed at/,
     },
     cure: { text: /wait/ },
     curedAfter: 600,

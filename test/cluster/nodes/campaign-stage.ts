@@ -21,6 +21,7 @@ import { describe } from "../stage/timeline.ts";
 import { until } from "../stage/until.ts";
 
 const POLICIES = "/apis/zonewise.dev/v1/nodeupdatepolicies";
+const POLICY = `${POLICIES}/default`;
 
 /** The group of zones whose pods are on the nodes. */
 const GROUP = "store";
@@ -65,9 +66,9 @@ export async function openCampaign(t: TestContext, { nodes, spec, web }: Options
   await stage.timeline.until("the Deployment serves", () => countReady(stage, WEB) === web);
   const played = await playNodes(nodeStage);
   defer(() => Promise.all(played.map(({ stop }) => stop())));
-  await admin.call("POST", POLICIES, buildPolicy(namespace, spec));
-  defer(() => remove(admin, `${POLICIES}/${namespace}`));
-  // First of all: without any policy a reconciler makes the default one, which selects all nodes.
+  await admin.call("POST", POLICIES, buildPolicy(spec));
+  defer(() => remove(admin, POLICY));
+  // First of all: a reconciler might make the policy again.
   defer(() => Promise.all(stage.reconcilers.map((one) => one.kill())));
   let most = 0;
   let shadows: readonly ShadowView[] = [];
@@ -88,7 +89,7 @@ export async function openCampaign(t: TestContext, { nodes, spec, web }: Options
   };
   // A zone whose agents have not reported yet would be passed over for the next one.
   await untilTrue("each agent has reported", (all) => all.length === nodes && all.every(({ status }) => status));
-  const policy = (): Promise<CustomObject> => admin.call("GET", `${POLICIES}/${namespace}`);
+  const policy = (): Promise<CustomObject> => admin.call("GET", POLICY);
   const startReconciler = () =>
     stage.start({
       NODE_UPDATES: "true",

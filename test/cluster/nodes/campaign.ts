@@ -11,6 +11,7 @@ import { createLog } from "../../../infra/log.ts";
 import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import type { CallNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
+import { POLICY_NAME } from "../../../reconciler/nodes/policy.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -139,9 +140,5 @@ export async function followShadows(
   });
 }
 
-/** A policy of the nodes of the test. */
-export function buildPolicy(namespace: string, spec: object): object {
-  return make("NodeUpdatePolicy", namespace, {
-    spec: { nodeSelector: { [TEST_LABEL]: namespace }, health: { minReadySeconds: 0, timeoutSeconds: 300 }, ...spec },
-  });
-}
+export const buildPolicy = (spec: object): object =>
+  make("NodeUpdatePolicy", POLICY_NAME, { spec: { health: { minReadySeconds: 0, timeoutSeconds: 300 }, ...spec } });

@@ -65,7 +65,7 @@ function inNamespace(
 export async function openNodeStage(place: Place, count: number): Promise<NodeClusterStage> {
   const { admin, namespace, folder, defer } = place;
   await define(admin, "bottlerocketshadows", "nodeupdatepolicies");
-  // A reconciler without any policy makes it; it selects all nodes, these too.
+  // What an earlier test has left.
   await remove(admin, "/apis/zonewise.dev/v1/nodeupdatepolicies/default");
   const files = ["rbac-agent.yaml", "rbac-api.yaml", "rbac-reconciler.yaml", "agent.yaml"];
   const manifests = (await Promise.all(files.map((file) => readManifests(file, namespace)))).flat();

@@ -19,12 +19,12 @@ const BLOCKED = (reason: string): string =>
 
 const BYPASS = 'zonewise_gates_bypassed_until_timestamp_seconds{namespace="cache", rollout_group="ingester", zone="a"}';
 
-const FROZEN = 'zonewise_node_updates_frozen{namespace="brupop", policy="default"}';
-const ACTIVE = 'zonewise_node_updates_active{namespace="brupop", policy="default"}';
+const FROZEN = 'zonewise_node_updates_frozen{namespace="brupop"}';
+const ACTIVE = 'zonewise_node_updates_active{namespace="brupop"}';
 const CRASHES = 'zonewise_node_update_crash_count{namespace="brupop", node="node-1"}';
 const LAST_PASS = 'zonewise_node_updates_last_pass_timestamp_seconds{job="functions", namespace="cache"}';
 const deadline = (name: string): string =>
-  `zonewise_node_update_phase_deadline_timestamp_seconds{namespace="brupop", policy="default", node="node-1", phase="${name}"}`;
+  `zonewise_node_update_phase_deadline_timestamp_seconds{namespace="brupop", node="node-1", phase="${name}"}`;
 
 /**
  * Series at one value a minute, and the minutes at which the alert does not fire yet, and fires; none if it never does.

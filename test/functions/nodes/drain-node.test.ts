@@ -158,8 +158,12 @@ describe("a drain", () => {
   });
 
   const NO_REBOOT = [
-    { name: "while the policy is frozen", policy: FROZEN, error: /^policy default is frozen, .*node-2 is lost$/ },
-    { name: "once its policy was deleted, frozen or not", policy: "none", error: /no NodeUpdatePolicy has the node/ },
+    { name: "while the policy is frozen", policy: FROZEN, error: /^the policy is frozen, .*node-2 is lost$/ },
+    {
+      name: "once its policy was deleted, frozen or not",
+      policy: "none",
+      error: /the NodeUpdatePolicy has the node in no slot/,
+    },
   ] as const;
   for (const { name, policy, error } of NO_REBOOT)
     it(`answers no 200 ${name}: the node does not reboot, even if it announced that before`, async (t) => {

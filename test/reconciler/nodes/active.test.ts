@@ -66,7 +66,6 @@ table(
   come back first if they reboot | a R/S announced notready, b
     | slots a Rebooting ends TakenOver; skips b LimitReached
   go on once they have rebooted | a R/R newboot, b | wants a M; slots a Returning; skips b LimitReached
-  are left alone if another policy drives them | a R/S {contested: [a]} | skips a SeveralPolicies
   and if their shadow is an earlier node's | a R/S replaced | wants a I; skips a AgentSilent
 `,
 );

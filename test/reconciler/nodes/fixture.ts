@@ -4,7 +4,6 @@ import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import {
   type ActiveNode,
-  isInvalid,
   NO_STATUS,
   type Policy,
   type PolicyStatus,
@@ -94,14 +93,12 @@ export function entry(name: string, overrides: Partial<ActiveNode> = {}): Active
 
 export function policy(spec: object = {}, status: Partial<PolicyStatus> = {}): Policy {
   const metadata = { name: "default", uid: "policy-uid", resourceVersion: "7", generation: 1 };
-  const read = readPolicy({ metadata, spec, status: { ...NO_STATUS, ...status } });
-  if (isInvalid(read)) throw new Error(read.unreadable);
-  return read;
+  return readPolicy({ metadata, spec, status: { ...NO_STATUS, ...status } });
 }
 
 export function snapshot(nodes: readonly UpdateNode[], overrides: Partial<PolicySnapshot> = {}): PolicySnapshot {
   const readings = new Map(nodes.map(({ name }) => [name, FREE]));
-  return { now: NOW, policy: policy(), nodes, contested: new Map(), readings, ownNode: undefined, ...overrides };
+  return { now: NOW, policy: policy(), nodes, readings, ownNode: undefined, ...overrides };
 }
 
 /** The nodes that a pass starts. */

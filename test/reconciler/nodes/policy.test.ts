@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
-import { allowedActive, isInvalid, NO_STATUS, readPolicy } from "../../../reconciler/nodes/policy.ts";
+import { allowedActive, NO_STATUS, readPolicy } from "../../../reconciler/nodes/policy.ts";
 import { busyNode, entry, node, policy, snapshot, startedBy } from "./fixture.ts";
 
 const metadata = { name: "default", uid: "policy-uid", resourceVersion: "7", generation: 1 };
 const edited = (spec: object) => {
   const status = { ...NO_STATUS, active: [entry("a", { phase: "Monitoring" })] };
-  const read = readPolicy({ metadata, spec, status });
-  if (isInvalid(read)) throw new Error(read.unreadable);
-  return read;
+  return readPolicy({ metadata, spec, status });
 };
 
 describe("a policy that is edited into one that cannot be obeyed", () => {
@@ -38,18 +36,14 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
     );
   });
 
-  it("keeps its selector, and stays frozen", () => {
-    const read = readPolicy({
-      metadata,
-      spec: { ...invalid, nodeSelector: { pool: "x" }, unfreeze: "f1" },
-      status: { ...NO_STATUS, frozen: { id: "f1", at: "", reason: "", message: "" } },
-    });
-    assert.deepEqual(read.nodeSelector, { pool: "x" });
-    assert.ok(!isInvalid(read) && planPass(snapshot([], { policy: read })).status.frozen);
+  it("stays frozen", () => {
+    const status = { ...NO_STATUS, frozen: { id: "f1", at: "", reason: "", message: "" } };
+    const read = readPolicy({ metadata, spec: { ...invalid, unfreeze: "f1" }, status });
+    assert.ok(planPass(snapshot([], { policy: read })).status.frozen);
   });
 
-  it("is left alone if its status cannot be read: nobody knows who is active", () =>
-    assert.ok(isInvalid(readPolicy({ metadata, spec: {}, status: { active: "x" } }))));
+  it("is not read at all if its status cannot be: nobody knows who is active", () =>
+    assert.throws(() => readPolicy({ metadata, spec: {}, status: { active: "x" } }), /status\.active/));
 });
 
 describe("the nodes that may be active", () => {

@@ -1,4 +1,4 @@
-/** Which nodes start, and why the others do not (§17.11). */
+/** Which nodes start, and why the others do not (§17.12). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readNode } from "../../../reconciler/nodes/node.ts";
@@ -50,8 +50,6 @@ table(
   only if its host has chosen an update | a nothing | nothing
   also to a lower version that its host has chosen | a lower | wants a S 0.9.0; slots a Starting
   unless a node that is stuck or failing has the slot | a R/S Draining, b | slots a Draining; skips b LimitReached
-  of a percentage of those that no other policy selects | a, b, c, d {maxConcurrent: 50%, contested: [c, d]}
-    | wants a S; slots a Starting; skips c SeveralPolicies, d SeveralPolicies, b LimitReached
   after no more reads than it needs | a unread, b unread, c | skips b LimitReached, c LimitReached; reads a
   once the pods of those before it are read | a unread, b, c, d {maxConcurrent: 2}
     | skips c LimitReached, d LimitReached; reads a
@@ -90,7 +88,6 @@ table(
   deferred | a, b {status: lately} | wants b S; slots b Starting; deferred a DrainTimeout 2; skips a Deferred
   no longer deferred | a, b {status: before}
     | wants b S; slots b Starting; deferred a DrainTimeout 2; skips a LimitReached
-  selected by two policies | a, b {contested: [a]} | wants b S; slots b Starting; skips a SeveralPolicies
   with pods that cannot start | a unfit, b | wants b S; slots b Starting; skips a UnhealthyPods
   with pods of another zone than the one that rolls out | a rollout, b
     | wants b S; slots b Starting; skips a RolloutInProgress
@@ -102,11 +99,11 @@ table(
 
 it("nodes that need a person are listed before those that wait for time, of which fifty are listed at most", () => {
   const crashed = Array.from({ length: 60 }, (_, i) => `n${i} crashed`).join(", ");
-  const nodes = `${crashed}, y, z zone:a takes:b1 onebyone, zz obstacle`;
-  const { waiting, nodes: counts } = passOf({ nodes, contested: ["y"] }).status;
+  const nodes = `${crashed}, y removed, z zone:a takes:b1 onebyone, zz obstacle`;
+  const { waiting, nodes: counts } = passOf({ nodes }).status;
   assert.deepEqual(
     waiting.slice(0, 4).map(({ node, reason }) => `${node} ${reason}`),
-    ["y SeveralPolicies", "zz DrainBlocked", "z NoPlaceForPods", "n0 BackOff"],
+    ["y BeingRemoved", "zz DrainBlocked", "z NoPlaceForPods", "n0 BackOff"],
   );
   assert.deepEqual([waiting.length, counts.waiting], [50, 63]);
 });
@@ -143,9 +140,7 @@ table(
   leave none where no pod has to go | a1 zone:a, a2 zone:a | wants a1 S, a2 S; slots a1 Starting, a2 Starting
   do not start as the last of their zone | a1 S/I zone:a Staging, a2 zone:a takes:a1+b1
     | slots a1 Staging; skips a2 LimitReached
-  nor where another policy has the others | a2 zone:a takes:a1+b1 {others: "a1 zone:a Holding"}
-    | skips a2 LimitReached
-  nor where all others that take pods go | a1 zone:a takes:b1 {others: "b1 zone:b Holding"} | skips a1 LimitReached
+  nor where all others that take pods go | a1 S/I zone:a Staging, a2 zone:a takes:a1 | slots a1 Staging; skips a2 LimitReached
   nor where none takes pods | a1 zone:a takes:a1 | skips a1 DrainBlocked
   nor alone in their zone with pods that go one by one | a1 zone:a takes:b1 onebyone | skips a1 NoPlaceForPods
   unless the reboot ends the drain | a1 zone:a takes:b1 onebyone {drain: {onTimeout: Reboot}}

@@ -132,23 +132,11 @@ export interface Scene {
   readonly nodes: string;
   readonly spec?: object;
   readonly status?: Partial<PolicyStatus>;
-  /** Nodes that are only active by another policy. */
-  readonly others?: string;
-  /** Nodes that the policy `another` selects as well. */
-  readonly contested?: readonly string[];
   readonly ownNode?: string;
   readonly now?: number;
 }
 
-export function sceneOf({
-  nodes,
-  spec,
-  status,
-  others = "",
-  contested = [],
-  ownNode,
-  now = NOW,
-}: Scene): PolicySnapshot {
+function sceneOf({ nodes, spec, status, ownNode, now = NOW }: Scene): PolicySnapshot {
   const told = nodes.split(",").filter(Boolean).map(tell);
   const active = told.flatMap(({ entry: one }) => one ?? []);
   return snapshot(
@@ -157,12 +145,7 @@ export function sceneOf({
       now,
       ownNode,
       policy: policy(spec, { active, ...status }),
-      contested: new Map(contested.map((name) => [name, ["another", "default"]])),
       readings: new Map(told.flatMap(({ node: { name }, reading }) => (reading ? [[name, reading]] : []))),
-      others: others
-        .split(",")
-        .filter(Boolean)
-        .flatMap((one) => tell(one).entry ?? []),
     },
   );
 }
@@ -215,10 +198,8 @@ export function table(title: string, rows: string, { named = {}, ...more }: Tabl
 
 function readScene(text: string, named: Readonly<Record<string, Partial<PolicyStatus>>>): Scene {
   const [, nodes = "", fields = "{}"] = /^(.*?)(?: (\{.*\}))?$/.exec(text) ?? [];
-  const { others, contested, ownNode, status, ...spec } = parse(fields) as Partial<Scene> & Record<string, unknown>;
+  const { ownNode, status, ...spec } = parse(fields) as Partial<Scene> & Record<string, unknown>;
   const scene = {
-    others,
-    contested,
     ownNode,
     status: typeof status === "string" ? named[status] : status,
     spec: Object.keys(spec).length > 0 ? spec : undefined,

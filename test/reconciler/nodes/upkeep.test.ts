@@ -5,7 +5,7 @@ import { planUpkeep, type UpkeepSnapshot } from "../../../reconciler/nodes/upkee
 import { node, NOW } from "./fixture.ts";
 import { rowsOf, tell } from "./table.ts";
 
-const NOBODY: Omit<UpkeepSnapshot, "nodes"> = { now: NOW, active: new Map(), released: new Set(), governed: new Set() };
+const NOBODY: Omit<UpkeepSnapshot, "nodes"> = { now: NOW, active: new Map(), released: new Set(), isGoverned: true };
 
 /** `what is so | the node, and whether it is active, released by a person or without a policy | what is done`. */
 const CASES = `
@@ -44,7 +44,7 @@ for (const [name = "", scene = "", expected] of rowsOf(CASES))
       nodes: [tell(nodes).node],
       active: new Map(named("active").map((one) => [one, false])),
       released: new Set(named("released")),
-      governed: new Set(so.includes("ungoverned") ? [] : ["a"]),
+      isGoverned: !so.includes("ungoverned"),
     });
     assert.equal(plan.map(({ action }) => action).join() || "nothing", expected);
   });

@@ -107,7 +107,7 @@ export class World {
       nodes: this.hosts.map((host) => this.#read(host)),
       active: new Map(active.map(({ node: name }) => [name, false])),
       released: new Set(deferred.map(({ node: name }) => name)),
-      governed: new Set(this.hosts.map(({ name }) => name)),
+      isGoverned: true,
       now: NOW + this.ms,
     });
     // A write that meets a change of the agent's is repeated by the next pass.
@@ -124,7 +124,6 @@ export class World {
         now: NOW + this.ms,
         policy: this.policy,
         nodes,
-        contested: new Map(),
         readings,
         ownNode: undefined,
       });

@@ -4,7 +4,7 @@ import { dig, type Fields, textOf } from "../../emulator/objects.ts";
 import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, PODS, recreate } from "../person.ts";
 import type { NodeHost } from "./node-host.ts";
-import { LEFT_OUT, type NodesShape, POLICIES, POLICY, policyObject, ZONE_LABEL } from "./shape.ts";
+import { type NodesShape, POLICIES, POLICY, policyObject, ZONE_LABEL } from "./shape.ts";
 import { make } from "../../builders.ts";
 
 export const NODES_PATH = "/api/v1/nodes";
@@ -13,7 +13,6 @@ export const SHADOWS_PATH = `/apis/brupop.bottlerocket.aws/v2/namespaces/${NAMES
 export const policyPath = `${POLICIES_PATH}/${POLICY}`;
 const KEPT = "sim/kept";
 const STRAY = "stray";
-const RIVAL = "rival";
 const REMOVAL = { key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" };
 /** How often a person on call looks. */
 const ON_CALL_MS = 60_000;
@@ -59,12 +58,7 @@ async function makeStray(people: People): Promise<void> {
 /** There may be one: the reconciler makes one where it has never seen any. */
 export async function applyPolicy(people: People, nodes: NodesShape): Promise<void> {
   const policy = policyObject(nodes);
-  const { window = null, nodeSelector } = policy["spec"] as Fields;
-  const spec = {
-    ...(policy["spec"] as Fields),
-    window,
-    nodeSelector: { [LEFT_OUT]: null, ...(nodeSelector as object) },
-  };
+  const spec = { window: null, ...(policy["spec"] as Fields) };
   if (people.world.store.get(POLICIES, undefined, POLICY)) await insist(people, policyPath, { spec });
   else await recreate(people, POLICIES_PATH, policy);
 }
@@ -82,15 +76,6 @@ const ACTIONS: Readonly<Record<string, Action>> = {
       { spec: { taints: [REMOVAL] } },
       { spec: { taints: null } },
     );
-  },
-  /** A second policy that selects the same nodes. */
-  rivalPolicy: async (people) => {
-    const { nodes } = people.shape;
-    if (!nodes) return;
-    const policy = policyObject(nodes);
-    await people.world.ask("human", "POST", POLICIES_PATH, { ...policy, metadata: { name: RIVAL } });
-    await briefly(people);
-    await people.world.ask("human", "DELETE", `${POLICIES_PATH}/${RIVAL}`);
   },
   unlabelNode: (people) =>
     changeForAWhile(people, `${NODES_PATH}/${anyHost(people).name}`, label(null), label(MANAGED_VALUE)),

@@ -8,13 +8,12 @@ import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { HostTold } from "./fleet.ts";
 import { createNodeSafety } from "./safety.ts";
-import { drawNodesShape, LEFT_OUT, type NodesShape, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
+import { drawNodesShape, type NodesShape, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
 
 const SHAPE: NodesShape = {
   ...drawNodesShape(drawFrom(1)),
   maxConcurrent: 1,
   windowed: false,
-  selective: false,
   drain: { timeoutSeconds: 60, onTimeout: "Uncordon" },
 };
 const [A1, A2, B1] = ["node-a-1", "node-a-2", "node-b-1"];
@@ -28,7 +27,6 @@ interface Stored {
   readonly cordoned?: boolean;
   readonly mark?: boolean;
   readonly ready?: boolean;
-  readonly labels?: Readonly<Record<string, string>>;
 }
 
 const objectOf = (name: string, fields: object, metadata: object = {}): KubeObject => ({
@@ -38,10 +36,10 @@ const objectOf = (name: string, fields: object, metadata: object = {}): KubeObje
   ...fields,
 });
 
-function node(name: string, { cordoned = false, mark = false, ready = true, labels = {} }: Stored = {}): KubeObject {
+function node(name: string, { cordoned = false, mark = false, ready = true }: Stored = {}): KubeObject {
   const status = { conditions: [{ type: "Ready", status: ready ? "True" : "False" }], nodeInfo: { bootID: BOOT } };
   const metadata = {
-    labels: { [ZONE_LABEL]: name.slice(0, -2), [MANAGED_LABEL]: MANAGED_VALUE, [LEFT_OUT]: "false", ...labels },
+    labels: { [ZONE_LABEL]: name.slice(0, -2), [MANAGED_LABEL]: MANAGED_VALUE },
     annotations: mark ? { [CORDONED_BY]: "x" } : {},
   };
   return objectOf(name, { spec: { ...(cordoned && { unschedulable: true }) }, status }, metadata);
@@ -105,11 +103,7 @@ function judge(shape: Partial<NodesShape>, happen: (tools: Tools) => void): stri
     wait: (minutes) => void (now += minutes * 60_000),
   };
   for (const name of [A1, A2, B1]) tools.store("nodes", node(name));
-  const { windowed = false, selective = false } = shape;
-  tools.store(
-    POLICIES,
-    policy({ ...(windowed && { window: {} }), ...(selective && { nodeSelector: { [LEFT_OUT]: "false" } }) }),
-  );
+  tools.store(POLICIES, policy(shape.windowed ? { window: {} } : {}));
   tools.wait(10);
   happen(tools);
   return violations.join("; ");
@@ -144,8 +138,6 @@ const HAPPENINGS: Readonly<Record<string, Happening>> = {
   "the reconciler uncordons": put({}, RECONCILER),
   "the API uncordons unready": put({ ready: false }, NODE_API),
   "a person cordons": put({ cordoned: true }, HUMAN),
-  "a person leaves out": put({ labels: { [LEFT_OUT]: "true" } }),
-  "a person leaves out cordoned": put({ cordoned: true, mark: true, labels: { [LEFT_OUT]: "true" } }),
   "a kubelet reports cordoned": put({ cordoned: true }),
   "a reboot is announced for": wish("RebootedIntoUpdate", BOOT, NODE_API),
   "the API drains": (tools, name, detail) => {
@@ -170,7 +162,6 @@ const HAPPENINGS: Readonly<Record<string, Happening>> = {
   "the policy allows two": decree({ maxConcurrent: 2 }),
   "the policy allows one": decree({ maxConcurrent: 1 }),
   "the policy is released": decree({ unfreeze: "x" }),
-  "the policy selects": decree({ nodeSelector: { [LEFT_OUT]: "false" } }),
   "the policy is off": decree({ enabled: false }),
   "the policy is frozen": decree({}, { frozen: { id: "x" } }, RECONCILER),
   "the policy has begun with": ({ store }, name) =>
@@ -189,7 +180,6 @@ function play(history: string, tools: Tools): void {
 const SHAPES: Readonly<Record<string, Partial<NodesShape>>> = {
   two: { maxConcurrent: 2 },
   windowed: { windowed: true },
-  selective: { selective: true },
   forced: { drain: { timeoutSeconds: 300, onTimeout: "Reboot" } },
 };
 
@@ -237,13 +227,6 @@ const CASES = `
     | the policy has begun with a-1, the API drains a-1, the agent reboots a-1, back is a-1,
       the agent asks to reboot a-1 | rebooted again in an attempt
   a start | an update starts on a-1
-  a start of a node that no policy selects (selective) | a person leaves out a-1, an update starts on a-1
-    | that no policy selects
-  a reboot of a node that no policy selects (selective)
-    | the API drains a-1, a person leaves out cordoned a-1, the agent asks to reboot a-1 | no policy selects
-  a reboot of a node that the policy selected as its update began
-    | a person leaves out a-1, an update starts on a-1, the policy selects, the API drains a-1,
-      a person leaves out cordoned a-1, the agent asks to reboot a-1
   a start outside the window (windowed) | minutes pass: 7.5, an update starts on a-1 | outside the window
   a start inside the window (windowed) | minutes pass: 3, an update starts on a-1
   a start long after updates were switched off | the policy is off, minutes pass: 3, an update starts on a-1

@@ -11,7 +11,7 @@ import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { HostTold } from "./fleet.ts";
-import { LEFT_OUT, type NodesShape, OPEN_MINUTES, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
+import { type NodesShape, OPEN_MINUTES, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
 
 export interface NodeSafetyOptions {
   readonly nodes: NodesShape;
@@ -56,8 +56,6 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   const down = new Set<string>();
   /** By node the attempt in which its host has gone down for us. */
   const attempts = new Map<string, string>();
-  /** Nodes whose update began while the policy selected all. */
-  const selected = new Set<string>();
   /** Cordons of people. */
   const theirs = new Set<string>();
   /** When a person last uncordoned a node, labelled it, or created it again. */
@@ -78,7 +76,6 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
       ...limits.filter(({ until }) => !isAfter(until)).map(({ most }) => most),
     );
   const policy = (): KubeObject | undefined => store().get(POLICIES, undefined, POLICY);
-  const isSelective = (): boolean => dig(policy(), "spec", "nodeSelector", LEFT_OUT) !== undefined;
 
   function onNode({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name, annotations = {}, labels = {} } = object.metadata;
@@ -138,8 +135,6 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
       wantedUntil.set(name, now());
     const starts = type !== "DELETED" && wantedOf(object) === STAGES && wantedOf(previous) === "Idle";
     if (!starts || !isOurs(caller)) return;
-    if (isSelective()) selected.delete(name);
-    else selected.add(name);
     const why = whyNotStart(name);
     if (why !== undefined) violated(`${caller?.actor} starts the update of ${name} ${why}`);
   }
@@ -147,7 +142,6 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   function whyNotStart(name: string): string | undefined {
     const minute = Math.floor(now() / MINUTE_MS) % 10;
     const labels = store().get("nodes", undefined, name)?.metadata.labels ?? {};
-    if (isSelective() && labels[LEFT_OUT] !== "false") return "that no policy selects";
     if (labels[MANAGED_LABEL] === undefined && !wasTouched(name)) return "that has lost its label";
     if (isAfter(closedSince)) return "long after the policy was switched off";
     if (isAfter(frozenSince)) return "long after the policy has frozen";
@@ -178,8 +172,6 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     const object = store().get("nodes", undefined, node);
     const shadow = store().get(SHADOWS, NAMESPACE, `brs-${node}`);
     const boot = dig(object, "status", "nodeInfo", "bootID");
-    if (isSelective() && object?.metadata.labels?.[LEFT_OUT] !== "false" && !selected.has(node))
-      violated(`${node} is rebooted, which no policy selects`);
     if (shadow && !wasTouched(node) && dig(shadow, "status", "rebooting", "boot_id") !== boot)
       violated(`${node} is rebooted without an announcement of it`);
     if (isAfter(frozenSince)) violated(`${node} is rebooted long after the policy has frozen`);

@@ -25,8 +25,6 @@ export interface NodesShape {
   readonly maxConcurrent: number;
   /** Updates start in the first five minutes of ten. */
   readonly windowed: boolean;
-  /** The policy leaves out the last node of each zone. */
-  readonly selective: boolean;
   readonly maxFailed: number;
   readonly minReadySeconds: number;
   readonly drain: { readonly timeoutSeconds: number; readonly onTimeout: "Uncordon" | "Reboot" };
@@ -61,7 +59,6 @@ export function drawNodesShape(draw: Draw): NodesShape {
     perZone: draw.of([1, 2, 2, 3]),
     maxConcurrent: draw.of([1, 1, 2, 3]),
     windowed: draw.chance(0.25),
-    selective: draw.chance(0.25),
     maxFailed: draw.of([1, 1, 3]),
     minReadySeconds: draw.of([0, 10, 30]),
     drain: { timeoutSeconds: draw.of([60, 120, 3600]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },
@@ -86,37 +83,19 @@ export const POLICY = "default";
 export const ZONE_LABEL = "topology.kubernetes.io/zone";
 export const FROM = "1.0.0";
 export const TO = "1.1.0";
-/** Of the nodes that a selective policy leaves out. */
-export const LEFT_OUT = "sim/left-out";
 
 export interface FleetNode {
   readonly name: string;
   readonly zone: string;
-  readonly isSelected: boolean;
 }
 
 /** The nodes of the zones of a group. */
-export function fleetOf(zones: readonly string[], nodes: NodesShape): readonly FleetNode[] {
-  const { perZone, selective } = nodes;
-  return zones.flatMap((zone) =>
-    Array.from({ length: perZone }, (_, i) => ({
-      name: `node-${zone.at(-1)}-${i + 1}`,
-      zone,
-      isSelected: !selective || i < perZone - 1,
-    })),
-  );
-}
+export const fleetOf = (zones: readonly string[], { perZone }: NodesShape): readonly FleetNode[] =>
+  zones.flatMap((zone) => Array.from({ length: perZone }, (_, i) => ({ name: `node-${zone.at(-1)}-${i + 1}`, zone })));
 
 /** The Node as its kubelet registers it. */
-export const nodeObject = ({ name, zone, isSelected }: FleetNode): Draft =>
-  make("Node", name, {
-    labels: {
-      [ZONE_LABEL]: zone,
-      [LEFT_OUT]: String(!isSelected),
-      [MANAGED_LABEL]: MANAGED_VALUE,
-    },
-    spec: {},
-  });
+export const nodeObject = ({ name, zone }: FleetNode): Draft =>
+  make("Node", name, { labels: { [ZONE_LABEL]: zone, [MANAGED_LABEL]: MANAGED_VALUE }, spec: {} });
 
 /** Minutes in which updates may start, of each ten. */
 export const OPEN_MINUTES = 5;
@@ -127,11 +106,10 @@ export const ONE_SHOT_MINUTES = 3;
 const ONE_SHOT = `0 */${ONE_SHOT_MINUTES} * * * *`;
 
 export function policyObject(shape: NodesShape): Draft {
-  const { maxConcurrent, windowed, selective, maxFailed, drain, deadlines, protects } = shape;
+  const { maxConcurrent, windowed, maxFailed, drain, deadlines, protects } = shape;
   return make("NodeUpdatePolicy", POLICY, {
     spec: {
       enabled: true,
-      nodeSelector: selective ? { [LEFT_OUT]: "false" } : {},
       maxConcurrent,
       maxFailed,
       drain,

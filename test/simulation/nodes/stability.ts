@@ -31,7 +31,7 @@ export function unsettledNodes(
   return [
     ...hosts.flatMap((host) => [...unlikeBefore(store, host), ...unsettledShadow(store, host)]),
     ...hosts
-      .filter((host) => host.isSelected && host.model.facts().version !== offered() && !mayWait(host))
+      .filter((host) => host.model.facts().version !== offered() && !mayWait(host))
       .map(({ name }) => `${name} has not its update: ${waiting.get(name) ?? "for no reason that is named"}`),
     ...store
       .list(SHADOWS, NAMESPACE)

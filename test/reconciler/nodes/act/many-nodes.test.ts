@@ -26,7 +26,7 @@ describe("many nodes", () => {
   it("are listed page by page, and all of them get shadows", async (t) => {
     const stage = await setStage(t);
     const names = addNodes(stage, 620);
-    createPolicy(stage, "default", { maxConcurrent: "1%" });
+    createPolicy(stage, { maxConcurrent: "1%" });
     await stage.tick();
     for (const name of names) stepAgent(stage, name);
     stage.calls.length = 0;
@@ -40,7 +40,7 @@ describe("many nodes", () => {
   it("cost few calls while nothing changes", async (t) => {
     const stage = await setStage(t);
     const names = addNodes(stage, 50);
-    createPolicy(stage, "default", { enabled: false });
+    createPolicy(stage, { enabled: false });
     await stage.tick();
     for (const name of names) stepAgent(stage, name);
     await stage.tick();
@@ -69,7 +69,7 @@ describe("two processes", () => {
     for (let round = 0; round < 5; round++) {
       const one = await setStage(t);
       const names = addNodes(one, 6);
-      createPolicy(one, "default", { maxConcurrent: 2 });
+      createPolicy(one, { maxConcurrent: 2 });
       await one.tick();
       for (const name of names) stepAgent(one, name);
       const first = one.tick();

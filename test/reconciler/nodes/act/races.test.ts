@@ -22,7 +22,7 @@ const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 /** Three nodes with an update, and a policy. */
 async function setUp(t: TestContext, spec: object = {}): Promise<NodeStage> {
   const on = await setFleet(t);
-  createPolicy(on, "default", { enabled: false, ...spec });
+  createPolicy(on, { enabled: false, ...spec });
   await on.tick();
   for (const node of NODES) stepAgent(on, node);
   return on;

@@ -9,7 +9,7 @@ import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../../../../reconciler/nodes/act/update-nodes.ts";
-import { isInvalid, type PolicyStatus, readPolicy } from "../../../../reconciler/nodes/policy.ts";
+import { type PolicyStatus, POLICY_NAME, readPolicy } from "../../../../reconciler/nodes/policy.ts";
 import {
   MANAGED_LABEL,
   MANAGED_VALUE,
@@ -103,23 +103,20 @@ export function label(stage: Stage, name: string, value: string | null = MANAGED
   stage.emulator.store.update("nodes", { ...node, metadata: { ...node.metadata, labels } });
 }
 
-export function createPolicy(stage: Stage, name: string, spec: object = {}): void {
-  add(stage.emulator.store, "NodeUpdatePolicy", name, { spec });
+export function createPolicy(stage: Stage, spec: object = {}): void {
+  add(stage.emulator.store, "NodeUpdatePolicy", POLICY_NAME, { spec });
 }
 
-export const removePolicy = (stage: Stage, name: string): void =>
-  void stage.emulator.store.remove(POLICIES, undefined, name);
+export const removePolicy = (stage: Stage): void => void stage.emulator.store.remove(POLICIES, undefined, POLICY_NAME);
 
-export function changePolicy(stage: Stage, name: string, spec: object): void {
-  const policy = stage.emulator.store.get(POLICIES, undefined, name);
+export function changePolicy(stage: Stage, spec: object): void {
+  const policy = stage.emulator.store.get(POLICIES, undefined, POLICY_NAME);
   if (policy) stage.emulator.store.update(POLICIES, { ...policy, spec });
 }
 
-export function statusOf(stage: Stage, name = "default"): PolicyStatus {
-  const object = stage.emulator.store.get(POLICIES, undefined, name);
-  const policy = readPolicy(object as unknown as Parameters<typeof readPolicy>[0]);
-  if (isInvalid(policy)) throw new Error(policy.unreadable);
-  return policy.status;
+export function statusOf(stage: Stage): PolicyStatus {
+  const object = stage.emulator.store.get(POLICIES, undefined, POLICY_NAME);
+  return readPolicy(object as unknown as Parameters<typeof readPolicy>[0]).status;
 }
 
 interface StoredShadow extends KubeObject {

@@ -89,13 +89,13 @@ describe("a campaign on the embedded cluster", () => {
 
   it("obeys the policy at the next tick, and freezes until a person clears it", async (t) => {
     const on = await setFleet(t);
-    createPolicy(on, "default", { enabled: false });
+    createPolicy(on, { enabled: false });
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
     await on.tick();
     assert.deepEqual(statesOf(on), ["Idle", "Idle", "Idle"]);
     assert.equal(statusOf(on).skipped["Disabled"], 3);
-    changePolicy(on, "default", { maxConcurrent: 1 });
+    changePolicy(on, { maxConcurrent: 1 });
     await on.tick();
     stepAgent(on, "node-1");
     await on.tick();
@@ -113,7 +113,7 @@ describe("a campaign on the embedded cluster", () => {
     stepAgent(on, "node-1");
     for (let i = 0; i < 5; i++) await on.tick();
     assert.deepEqual(statesOf(on), ["Idle", "Idle", "Idle"]);
-    changePolicy(on, "default", { unfreeze: frozen?.id });
+    changePolicy(on, { unfreeze: frozen?.id });
     await on.tick();
     assert.equal(statesOf(on).filter((state) => state !== "Idle").length, 1);
   });
