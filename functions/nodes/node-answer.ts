@@ -9,8 +9,6 @@ export interface NodeAnswer {
   readonly status: number;
   /** Sent as JSON; no body if it is left out. */
   readonly body?: unknown;
-  /** The shadow's resourceVersion, sent as `ETag`. */
-  readonly version?: string;
   readonly retryAfterSeconds?: number;
 }
 

@@ -109,14 +109,13 @@ function answerTrouble(error: unknown): NodeAnswer {
   return refuseNode("Unavailable", messageOf(error));
 }
 
-function writeAnswer({ status, body, version, retryAfterSeconds }: NodeAnswer): HttpAnswer {
+function writeAnswer({ status, body, retryAfterSeconds }: NodeAnswer): HttpAnswer {
   const text = body === undefined ? "" : JSON.stringify(body);
   return {
     status,
     text,
     headers: {
       ...(text && { "content-type": "application/json" }),
-      ...(version !== undefined && { etag: `"${version}"` }),
       ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
       ...(status === 401 && { "www-authenticate": "Bearer" }),
     },

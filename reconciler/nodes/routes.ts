@@ -30,8 +30,7 @@ export const HEADERS = {
   /** A raw token, without `Bearer`. */
   token: "brupopk8sauthtoken",
   /**
-   * On PUT, optional: the shadow's resourceVersion that the status was computed from, 409 if it has changed. `ETag` of
-   * an answer has the new one.
+   * On PUT, optional: the shadow's resourceVersion that the status was computed from, 409 if it has changed.
    */
   ifMatch: "if-match",
 } as const;

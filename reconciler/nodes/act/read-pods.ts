@@ -22,7 +22,6 @@ import { livingReservations, presentIn } from "../../budget/reservation.ts";
 import { selectsLabels } from "../../budget/zpdb.ts";
 import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
 import { groupKey, type Zone } from "../../model/zone.ts";
-import type { LabelSelector } from "../../model/label-selector.ts";
 import {
   canTakeOver,
   type CoreBudget,
@@ -133,20 +132,11 @@ async function readCovered({ content, object }: ListedBudget, source: PodReaderS
   return { zones, reservations: livingReservations(stored, presentIn(zones, seen.values()), source.now) };
 }
 
-/** Keys and values of a selector. A longer one is not asked beforehand; the API server obeys it when a pod is evicted. */
-const MAX_TERMS = 1000;
-
-function boundSelector(selector: LabelSelector | undefined): LabelSelector | undefined {
-  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
-  const terms = matchExpressions.reduce((sum, { values = [] }) => sum + 1 + values.length, 0);
-  return terms + Object.keys(matchLabels).length > MAX_TERMS ? undefined : selector;
-}
-
 function readCoreBudget({ metadata = {}, spec, status }: PodDisruptionBudget): CoreBudget {
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",
-    selector: boundSelector(spec?.selector),
+    selector: spec?.selector,
     disruptionsAllowed: status?.disruptionsAllowed ?? 0,
   };
 }

@@ -46,18 +46,12 @@ describe("a reading of a node", () => {
     assert.ok(workloads.every(({ kind, ready }) => kind === "StatefulSet" && ready === 3));
   });
 
-  for (const [length, says] of [
-    [900, /PodDisruptionBudget full/],
-    [1100, /^$/],
-  ] as const)
-    it(`${length > 1000 ? "leaves out" : "finds"} a PodDisruptionBudget with ${length} values in its selector`, async () => {
-      const values = Array.from({ length }, (_, i) => (i === 0 ? "ingester" : `x${i}`));
-      add(stage.emulator.store, "PodDisruptionBudget", "full", {
-        spec: { maxUnavailable: 0, selector: { matchExpressions: [{ key: "rollout-group", operator: "In", values }] } },
-        status: { disruptionsAllowed: 0 },
-      });
-      assert.match((await read("node-1")).obstacle ?? "", says);
-    });
+  it("finds a PodDisruptionBudget that allows no disruption", async () => {
+    const selector = { matchExpressions: [{ key: "rollout-group", operator: "In", values: ["ingester"] }] };
+    const budget = { spec: { maxUnavailable: 0, selector }, status: { disruptionsAllowed: 0 } };
+    add(stage.emulator.store, "PodDisruptionBudget", "full", budget);
+    assert.match((await read("node-1")).obstacle ?? "", /PodDisruptionBudget full/);
+  });
 
   it("finds that another zone has a pod that is gone", async () => {
     writeBudget(stage);
