@@ -103,6 +103,8 @@ const INCIDENTS: Area["incidents"] = {
     await long(people);
     await unstick(people);
   },
+  /** A node reboots once more while its health is watched. */
+  rebootAgain: async (people) => (await hostThat(people, (one) => phaseOf(people, one) === "Monitoring"))?.reboot(),
   /** A node is deleted, and made again while somebody still keeps its shadow. */
   keptShadow: async (people) => {
     const { draw, world } = people;
