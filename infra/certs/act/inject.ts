@@ -6,7 +6,7 @@
  * So a bundle never replaces a newer one: the injection of the newer one changed the configuration after the list, and
  * the patch fails.
  */
-import type { Call, Cluster, Query, Ref } from "../../kubernetes/cluster.ts";
+import type { Call, Cluster, Ref } from "../../kubernetes/cluster.ts";
 import { absent, hasCode, isSuperseded } from "../../errors.ts";
 import {
   mutatingWebhooks,
@@ -15,6 +15,7 @@ import {
   type Resource,
   type WebhookConfiguration,
 } from "../../kubernetes/resources.ts";
+import { collect } from "../../kubernetes/collect.ts";
 import type { Log } from "../../log.ts";
 import { isOurConfiguration, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "../configurations.ts";
 import { readCertificates } from "../x509.ts";
@@ -24,34 +25,17 @@ const KINDS: readonly (readonly [HookType, Resource<WebhookConfiguration>])[] = 
   ["MutatingWebhook", mutatingWebhooks],
 ];
 
-export const HOOK_RESOURCES = KINDS.map(([, resource]) => resource);
-
 /** Attempts of one injection, as configurations may change meanwhile. */
 const ROUNDS = 3;
 
-interface Configurations {
-  readonly listed: readonly Listed[];
-  /** The resourceVersion from which each kind is watched, by its plural. */
-  readonly resourceVersions: ReadonlyMap<string, string>;
-}
-
-/** Selects the configurations that carry the label of this namespace. */
-export function queryFor(namespace: string): Query {
-  return { labelSelector: `${NAMESPACE_LABEL}=${namespace}` };
-}
-
 /** Lists the configurations of this namespace: two calls. Rejects with the error of the API server. */
-export async function listConfigurations(cluster: Cluster, namespace: string, call?: Call): Promise<Configurations> {
-  const resourceVersions = new Map<string, string>();
+export async function listConfigurations(cluster: Cluster, namespace: string, call?: Call): Promise<readonly Listed[]> {
+  const query = { labelSelector: `${NAMESPACE_LABEL}=${namespace}` };
   const lists = KINDS.map(async ([type, resource]) => {
-    const found: Listed[] = [];
-    for await (const page of cluster.list(resource, queryFor(namespace), call)) {
-      resourceVersions.set(resource.plural, page.resourceVersion);
-      for (const configuration of page.items) found.push({ resource, type, configuration });
-    }
-    return found;
+    const found = await collect(cluster.list(resource, query, call));
+    return found.map((configuration) => ({ resource, type, configuration }));
   });
-  return { listed: (await Promise.all(lists)).flat(), resourceVersions };
+  return (await Promise.all(lists)).flat();
 }
 
 /** A configuration that did not get the bundle, and the error. */
@@ -107,7 +91,8 @@ export function logInjection(log: Log, { patched, failed, superseded }: Injectio
 }
 
 /** The result, with every configuration of this namespace as last listed. */
-interface CaInjectionResult extends Injection, Configurations {
+interface CaInjectionResult extends Injection {
+  readonly listed: readonly Listed[];
   /** The expiry of the certificate in the Secret; undefined if there is none or it was not read. */
   readonly expiresAt: Date | undefined;
 }
@@ -124,14 +109,14 @@ export async function injectCaBundles(
 ): Promise<CaInjectionResult> {
   const patched: string[] = [];
   for (let round = 1; ; round++) {
-    const { listed, resourceVersions } = await listConfigurations(cluster, namespace, call);
+    const listed = await listConfigurations(cluster, namespace, call);
     const isNeeded = listed.some((one) => isOurConfiguration(one, namespace));
     const secret = isNeeded ? await readSecret(cluster, { namespace, name: secretName }, call) : undefined;
-    if (!secret) return { expiresAt: undefined, listed, resourceVersions, patched, superseded: [], failed: [] };
+    if (!secret) return { expiresAt: undefined, listed, patched, superseded: [], failed: [] };
     const injection = await injectBundle(cluster, { namespace, listed, caPem: secret.caPem }, call);
     patched.push(...injection.patched);
     if (injection.superseded.length === 0 || round === ROUNDS)
-      return { ...injection, expiresAt: secret.expiresAt, listed, resourceVersions, patched };
+      return { ...injection, expiresAt: secret.expiresAt, listed, patched };
   }
 }
 

@@ -133,7 +133,7 @@ async function spreadBundle(
 
 async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
   const { cluster, clock, log, namespace, secretName, inject } = input;
-  const listed = inject ? (await listConfigurations(cluster, namespace)).listed : [];
+  const listed = inject ? await listConfigurations(cluster, namespace) : [];
   const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);
   const stored = readStored(secret);
   const { injection, isSpread, isPublished } = await spreadBundle(input, stored, listed);

@@ -3,9 +3,48 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
+import { createLog } from "../../../infra/log.ts";
+import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import { type CaInjectionInput, createCaInjection } from "../../../reconciler/run/ca-injection.ts";
 import * as on from "../../infra/certs/stage.ts";
-import { bundle, giveSecret, injector } from "./ca-injector.ts";
 import { setStage, type Stage } from "../stage.ts";
+
+const forever = new AbortController().signal;
+
+/** A check of the webhook configurations, with its log, calls and metrics. */
+function injector(stage: Stage, more: Partial<CaInjectionInput> = {}) {
+  const lines: string[] = [];
+  const { cluster, calls } = stage.connect();
+  const metrics = createMetrics();
+  const log = createLog({
+    level: "info",
+    write: (line) => void lines.push(line),
+    now: () => new Date(stage.time.now()),
+  });
+  const injection = createCaInjection({
+    cluster,
+    clock: stage.clock,
+    log,
+    metrics,
+    namespace: "default",
+    secretName: on.NAME,
+    inject: true,
+    ...more,
+  });
+  const policies = async (): Promise<string[]> =>
+    (await metrics.render()).split("\n").filter((line) => line.startsWith("kube_validating_webhook_failure_policy{"));
+  return { ...injection, injectOnce: () => injection.once(forever), lines, calls, policies, metrics };
+}
+
+/** Stores a certificate; resolves with its CA. */
+async function giveSecret({ emulator, time }: Stage): Promise<string> {
+  const { caPem, certPem, keyPem } = await on.issueAt(() => time.now())();
+  on.putSecret(emulator.store, { ca: caPem, cert: certPem, key: keyPem });
+  return caPem;
+}
+
+/** The CA bundles of a validating configuration. */
+const bundle = ({ emulator }: Stage, name: string): string[] => on.bundlesOf(emulator.store, on.VALIDATING, name);
 
 let stage: Stage;
 beforeEach(async () => void (stage = await setStage()));
@@ -199,5 +238,24 @@ describe("CA injection", () => {
     assert.notDeepEqual(await policies(), []);
     assert.match(lines.join(""), /the reconciler does not provide the certificate of the webhooks/);
     assert.doesNotMatch(lines.join(""), /the CA bundle is not injected/);
+  });
+
+  it("injects every 30 s while a run goes on, and 5 s after a failure", async (t) => {
+    await giveSecret(stage);
+    const stop = new AbortController();
+    t.after(() => stop.abort());
+    const { cluster } = stage.connect();
+    const listedAt: number[] = [];
+    const list: typeof cluster.list = (...call) => {
+      listedAt.push(stage.time.now());
+      if (listedAt.length > 4) return cluster.list(...call);
+      throw new RolloutError("ServerError", "not now");
+    };
+    const followed = injector(stage, { cluster: { ...cluster, list } }).follow(stop.signal);
+    const from = stage.time.now();
+    for (let second = 0; second < 70; second++) await stage.time.advance(1000);
+    stop.abort();
+    await followed;
+    assert.deepEqual([...new Set(listedAt.map((at) => at - from))], [0, 5000, 10_000, 40_000, 70_000]);
   });
 });
