@@ -94,24 +94,22 @@ function parseEvent(line: string): WireEvent {
 
 /** Milliseconds until a watch that has ended, or has failed, is opened again. */
 const REOPEN_MS = 1000;
-export const REOPEN_FAILED_MS = 5000;
+const REOPEN_FAILED_MS = 5000;
 
 interface KeptOpen {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Called whenever it has ended or failed. */
   readonly onCut: () => void;
-  /** Milliseconds until it is opened again after an error; 5 s unless given. */
-  readonly pauseAfter?: (error: unknown) => number;
 }
 
 /** Opens a watch again and again until `signal` fires; never rejects. */
-export async function keepOpen(
-  open: () => Promise<void>,
-  { clock, signal, onCut, pauseAfter = () => REOPEN_FAILED_MS }: KeptOpen,
-): Promise<void> {
+export async function keepOpen(open: () => Promise<void>, { clock, signal, onCut }: KeptOpen): Promise<void> {
   while (!signal.aborted) {
-    const pauseMs = await open().then(() => REOPEN_MS, pauseAfter);
+    const pauseMs = await open().then(
+      () => REOPEN_MS,
+      () => REOPEN_FAILED_MS,
+    );
     onCut();
     await clock.sleep(pauseMs, signal);
   }

@@ -24,7 +24,7 @@ import type { GroupMemory } from "../report/log-lines.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { isAtRest, pause, type Pausing } from "./pause.ts";
-import { startSpecWatches, startTickWatch } from "./watch.ts";
+import { startTickWatch } from "./watch.ts";
 import { createSteps, isResyncDue, type StepResult, tick, type TickInput } from "./tick.ts";
 import { addGrowth, formatTotals, parseTotals, TOTALS, type Totals } from "../../infra/metrics/totals.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
@@ -123,17 +123,12 @@ async function tickAndPause(
   const { annotations, awaited } = held;
   awaited.addEventListener("abort", changes.wake, { once: true });
   let verdict = before;
-  const since = context.clock.now();
-  let isWatching = input.once === true;
   while (!stop.aborted) {
     // Before anything is read that the tick decides by: what a step writes from here on, the facts may not show.
     const busy = steps.queue.pause();
     const { namespaces } = input;
     const isPending = await input.concludeDownscales(context, { namespaces, recorder, isLeftOut: leasesOf(busy) });
     const result = await tickOnce(input, session, busy);
-    // After the first tick, whose calls they would delay where calls are limited.
-    if (!isWatching) startSpecWatches({ ...input, since, signal: context.stop, wake: changes.wake });
-    isWatching = true;
     const changed = (await input.updateNodes?.(context, { recorder, annotations })) === true;
     verdict = addTick(verdict, result);
     if (input.once || awaited.aborted) break;
@@ -150,9 +145,9 @@ const isResting = ({ updateNodes }: RunInput, result: TickResult | undefined, is
   !isPending && result !== undefined && !updateNodes && isAtRest(result);
 
 async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSignal): Promise<Session> {
-  const { cluster, clock, log, tracer } = input;
-  const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 });
-  const context: Context = { cluster: changes.cluster, fence: held, clock, stop: until, tracer };
+  const { cluster, clock, log, tracer, namespaces } = input;
+  const changes = startTickWatch({ cluster, clock, namespaces, signal: until, pauseMs: 1000 });
+  const context: Context = { cluster, fence: held, clock, stop: until, tracer };
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const statuses = createGroupStatuses({ ...context, log });
@@ -193,7 +188,7 @@ function tickOnce(input: RunInput, session: Session, busy: ReadonlySet<string>):
           scaling: { ...input.scaling, notifier: session.notifier },
           report: reportsOf(input, session),
         });
-        session.changes.watchAfter(result);
+        if (!input.once) session.changes.watchAfter(result);
         reporter.endTick(result, clock.monotonic() - from);
         statuses.endTick(result);
         session.underWay = Promise.all([session.underWay, input.keepBudgets(input.namespaces, result.groups, context)]);

@@ -1,5 +1,6 @@
 /** Watches that hint at changes: a hint starts the next tick sooner. A watch that ends does no harm. */
 import type { Clock } from "../../infra/clock.ts";
+import { hasCode } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
 import type { Resource } from "../../infra/kubernetes/resources.ts";
 import type { Hint } from "../../infra/kubernetes/watch.ts";
@@ -9,6 +10,8 @@ export interface Watched {
   readonly query: Query;
   /** False for changes that do not concern us; by default all do. */
   readonly matters?: (hint: Hint) => boolean;
+  /** Without its definition, or the right to watch it, it counts as watched, and is tried again after a minute. */
+  readonly isOptional?: boolean;
 }
 
 export interface ChangeWatchOptions {
@@ -18,12 +21,13 @@ export interface ChangeWatchOptions {
   readonly target: (key: string) => Watched;
   /** Milliseconds before a failed watch is restarted. */
   readonly pauseMs: number;
-  /** Called when a watch may be restarted, with its error if it failed. */
-  readonly onEnd?: (error: unknown) => void;
 }
 
+/** Milliseconds until a watch that was refused is opened again. */
+const REFUSED_MS = 60_000;
+
 /** Watches metadata until `signal` fires. A watch that fails is not an error. */
-export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions) {
+export function startChangeWatch({ cluster, clock, signal, target, pauseMs }: ChangeWatchOptions) {
   const running = new Set<string>();
   const streaming = new Set<string>();
   let wanted: readonly string[] = [];
@@ -34,7 +38,7 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
 
   async function watch(key: string, resourceVersion: string): Promise<void> {
     running.add(key);
-    const { resource, query, matters } = target(key);
+    const { resource, query, matters, isOptional = false } = target(key);
     const onHint = (hint: Hint): void => {
       if (hint.type !== "BOOKMARK" && matters?.(hint) !== false) wake();
     };
@@ -43,10 +47,10 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
       () => undefined,
       (error: unknown) => error,
     );
-    streaming.delete(key);
-    if (failure !== undefined) await clock.sleep(pauseMs, signal);
+    const isRefused = isOptional && hasCode(failure, "NotFound", "Forbidden");
+    if (!isRefused) streaming.delete(key);
+    if (failure !== undefined) await clock.sleep(isRefused ? REFUSED_MS : pauseMs, signal);
     running.delete(key);
-    if (!signal.aborted) onEnd?.(failure);
   }
 
   return {
