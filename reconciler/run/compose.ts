@@ -105,7 +105,6 @@ export async function compose(env: Environment, machine: Machine) {
       podHttp,
       clusterDomain,
       zoneTracker,
-      pinnedUntil: new Map(),
       mayDownscale: createMayDownscale(reserver, clock),
     },
     mayDisrupt,

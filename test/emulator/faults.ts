@@ -14,7 +14,7 @@ export type Effect =
   | { readonly kind: "forbidden"; readonly user?: string }
   | { readonly kind: "error" };
 
-const MATCH_FIELDS = ["verb", "resource", "namespace", "name", "subresource"] as const;
+const MATCH_FIELDS = ["verb", "resource", "namespace", "name", "subresource", "dryRun"] as const;
 
 /** Strikes the requests that match all given fields. */
 export interface Fault extends Partial<Pick<ApiRequest, (typeof MATCH_FIELDS)[number]>> {

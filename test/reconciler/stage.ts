@@ -111,7 +111,6 @@ export function scalingOf(cluster: Cluster) {
     podHttp: noPods,
     clusterDomain: "cluster.local.",
     zoneTracker: "rollout-operator-zone-tracker",
-    pinnedUntil: new Map<string, number>(),
     mayDownscale: async () => undefined,
   };
 }

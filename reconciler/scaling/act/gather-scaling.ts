@@ -67,11 +67,6 @@ export interface ScalingTools {
   readonly notifier: PodNotifier;
   readonly mayDownscale: MayDownscale;
   readonly clusterDomain: string;
-  /**
-   * Until when, in milliseconds of the monotonic clock, zones are not written again that something pins: by the UID of
-   * the zone and the replicas that it was to get.
-   */
-  readonly pinnedUntil: Map<string, number>;
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
 }

@@ -4,30 +4,26 @@
  *   does it shrink without being forced? read again: hold
  *     -> does a webhook judge the write? write its replicas and the time of the downscale
  *     -> otherwise take the downscale Lease of its group -> read again: hold -> write -> release the Lease
- *   a write that takes pods away, a forced one too: reserve them on the budgets of the zone first: hold -> write --nothing written--> release them
+ *   a write that takes pods away, a forced one too: would the API server store it? (a dry run) -> reserve the pods on the budgets of the zone: hold
+ *     -> write --nothing written--> release them
  *
  * The Lease keeps webhooks from admitting a downscale of another zone between the last read and the write. A webhook
  * that judges the write takes the Lease itself, and reads the other zones under it. A zone that has to wait costs no
  * write.
  */
 import type { ScaleZone } from "../../model/outcome.ts";
-import { absent, hasCode, isRefused, RolloutError, wroteNothing } from "../../../infra/errors.ts";
+import { hasCode, isRefused, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
-import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
-import { type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import { hold, type Hold } from "../../model/decision.ts";
-import type { Zone } from "../../model/zone.ts";
 import { underDownscaleLease, gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
 import type { DisruptionGrant } from "../../budget/act/may-disrupt.ts";
 import { decideShrink, isShrinking } from "../steady.ts";
 import { type Scaler, gatherTimes } from "./gather-scaling.ts";
 import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
-
-/** Milliseconds for which a zone is not written again that has kept its replicas. */
-const PINNED_MS = 30_000;
 
 /**
  * Undefined once the zone is scaled. Resolves with a hold if the zone has to wait or was refused: nothing was written
@@ -37,7 +33,6 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
   const { zone, replicas, message } = step;
   const isChecked = isShrinking(step);
   try {
-    if ((scaler.pinnedUntil.get(pinKey(step)) ?? -Infinity) > scaler.clock.monotonic()) throw pinnedError(zone);
     const why = isChecked ? await whyNotShrink(step, scaler) : undefined;
     if (why) return why;
     if (isChecked && !zone.scaling.judgedByWebhook) return await shrinkUnderLease(step, scaler);
@@ -82,11 +77,10 @@ async function writeReserved(
 ): Promise<Hold | undefined> {
   const { zone, replicas } = step;
   const { fence } = scaler;
+  if (replicas >= zone.replicas) return await changeReplicas(step, scaler);
+  await rehearse(step, scaler);
   const forced = zone.scaling.forcedReplicas !== undefined;
-  const grant =
-    replicas < zone.replicas
-      ? await scaler.mayDownscale(zone, { to: replicas, forced, call: fence.write() })
-      : undefined;
+  const grant = await scaler.mayDownscale(zone, { to: replicas, forced, call: fence.write() });
   if (grant?.action === "hold") return grant;
   await changeReplicas(step, scaler).catch(async (error: unknown) => {
     if (grant && wroteNothing(error)) await releaseGrant(grant, releasing);
@@ -105,67 +99,47 @@ async function releaseGrant(grant: DisruptionGrant, fence: Fence): Promise<void>
 }
 
 /**
- * Writes the replicas and the time of a downscale in one write, so that neither is stored without the other. Throws
- * `Conflict` if the zone has changed since it was read or was given another number, `Invalid` if the write was
- * accepted and left the zone as it was, `LeaseLost`, or the error of the API server.
+ * Throws `Invalid` if something would keep the zone from shrinking. Nothing is stored: a write that leaves the replicas
+ * as they are would still store the time of the downscale, which keeps other zones from shrinking.
  */
-async function changeReplicas(step: ScaleZone, scaler: Scaler): Promise<void> {
-  const { zone, replicas, recordAt } = step;
-  const { cluster, fence } = scaler;
-  const { name, namespace, resourceVersion } = zone;
-  const annotations = recordAt === undefined ? {} : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
-  const body = { metadata: { resourceVersion, annotations }, spec: { replicas } };
-  const result = await cluster.change(statefulSets, { name, namespace, type: "strategic", body }, fence.write());
-  if (result.spec?.replicas !== replicas) await refuseChanged(step, result, scaler);
+async function rehearse(step: ScaleZone, scaler: Scaler): Promise<void> {
+  const { zone } = step;
+  const replicas = await writeReplicas(step, scaler, true);
+  if (replicas >= zone.replicas)
+    throw new RolloutError("Invalid", `${zone.name} would have ${replicas} replicas: something pins them`);
 }
-
-/** Others have given the zone another number as its write was admitted: rejects as `changeReplicas` does. */
-async function refuseChanged(step: ScaleZone, written: StatefulSet, scaler: Scaler): Promise<never> {
-  const { zone, replicas, recordAt } = step;
-  const stored = written.spec?.replicas;
-  const isPinned = stored === zone.replicas;
-  // Both writes of a pinned zone change it, and so start the next tick at once.
-  if (isPinned) scaler.pinnedUntil.set(pinKey(step), scaler.clock.monotonic() + PINNED_MS);
-  const isSmaller = stored !== undefined && stored < zone.replicas;
-  if (recordAt !== undefined && !isSmaller) await restoreLastDownscale(zone, written, scaler);
-  if (isPinned) throw pinnedError(zone);
-  // The zone may lose pods by this write: all earlier reads are outdated.
-  const message = `${zone.name} was given ${stored} replicas, not ${replicas}: something changes them`;
-  throw new RolloutError("Conflict", message);
-}
-
-const pinKey = ({ zone: { uid }, replicas }: ScaleZone): string => `${uid} ${replicas}`;
-const pinnedError = ({ name, replicas }: Zone): RolloutError =>
-  new RolloutError("Invalid", `it was accepted, but ${name} still has ${replicas} replicas: something pins them`);
 
 /**
- * Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. Whoever has
- * written the zone meanwhile has kept that time; then throws `Conflict`, as the group has changed. A zone that was
- * scaled since, or has another time, is left alone.
+ * Throws `Conflict` if the zone has changed since it was read or was given another number, `Invalid` if the write was
+ * accepted and left the zone as it was, `LeaseLost`, or the error of the API server.
  */
-async function restoreLastDownscale(zone: Zone, written: StatefulSet, scaler: Scaler): Promise<void> {
-  const { cluster, clock, fence } = scaler;
-  const { name, namespace, scaling, uid } = zone;
-  const annotations = { [ANNOTATIONS.lastDownscale]: scaling.lastDownscale ?? null };
-  const timeOf = ({ metadata }: StatefulSet): string | undefined => metadata?.annotations?.[ANNOTATIONS.lastDownscale];
-  const restore = async ({ metadata }: StatefulSet): Promise<void> => {
-    const body = { metadata: { resourceVersion: metadata?.resourceVersion ?? "", annotations } };
-    await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write());
-  };
-  try {
-    await restore(written);
-  } catch (error) {
-    if (!hasCode(error, "Conflict")) throw error;
-    await retryOnConflict(
-      async () => {
-        const set = await cluster.get(statefulSets, { name, namespace }, fence.write()).catch(absent);
-        if (set?.metadata?.uid !== uid || set.spec?.replicas !== written.spec?.replicas) return;
-        if (timeOf(set) === timeOf(written)) await restore(set);
-      },
-      { clock, call: fence.write() },
-    );
-    throw error;
-  }
+async function changeReplicas(step: ScaleZone, scaler: Scaler): Promise<undefined> {
+  const { zone, replicas } = step;
+  const stored = await writeReplicas(step, scaler);
+  if (stored === replicas) return;
+  if (stored === zone.replicas)
+    throw new RolloutError("Invalid", `${zone.name} still has ${stored} replicas: something pins them`);
+  // The zone may lose pods by this write: all earlier reads are outdated.
+  throw new RolloutError(
+    "Conflict",
+    `${zone.name} was given ${stored} replicas, not ${replicas}: something changes them`,
+  );
+}
+
+/**
+ * Writes the replicas and the time of a downscale in one write, so that neither is stored without the other. Resolves
+ * with the replicas that the zone then has: others may change them as the write is admitted.
+ */
+async function writeReplicas(
+  { zone: { name, namespace, resourceVersion }, replicas, recordAt }: ScaleZone,
+  { cluster, fence }: Scaler,
+  dryRun = false,
+): Promise<number> {
+  const annotations = recordAt === undefined ? {} : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
+  const body = { metadata: { resourceVersion, annotations }, spec: { replicas } };
+  const patch = { name, namespace, type: "strategic", body, dryRun } as const;
+  const { spec } = await cluster.change(statefulSets, patch, fence.write());
+  return spec?.replicas ?? replicas;
 }
 
 /**

@@ -113,9 +113,10 @@ export async function mirrorStage(): Promise<MirrorStage> {
         ...cluster,
         change: async (resource, patch, given) => {
           const result = await cluster.change(resource, patch, given);
-          patches.push(
-            `${resource.plural} ${patch.name} ${(patch.body as { spec: { replicas: number } }).spec.replicas}`,
-          );
+          if (!patch.dryRun)
+            patches.push(
+              `${resource.plural} ${patch.name} ${(patch.body as { spec: { replicas: number } }).spec.replicas}`,
+            );
           return result;
         },
         patch: async (resource, patch, given) => {

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { createBackgroundTasks } from "../../../../functions/http/rim.ts";
 import type { Answer } from "../../../../functions/http/webhook.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
 import type { Outcome } from "../../../../reconciler/model/outcome.ts";
@@ -84,6 +85,12 @@ async function reconcile(): Promise<Outcome | undefined> {
   return outcomes[0];
 }
 
+/** A dry run succeeds. */
+const failWrites = (cluster: Cluster, error: RolloutError): Cluster => ({
+  ...cluster,
+  change: (resource, patch, call) => (patch.dryRun ? cluster.change(resource, patch, call) : Promise.reject(error)),
+});
+
 const reasonsOf = (outcome: Outcome | undefined): string[] =>
   (outcome?.scalingHolds ?? []).map(({ reason, message }) => `${reason}: ${message}`);
 
@@ -125,7 +132,7 @@ for (const crd of CRDS)
       const interrupted: typeof cluster = {
         ...cluster,
         async change(resource, request, call) {
-          during.push(await webhookProcess().requestDisruption("zone-b-0"));
+          if (!request.dryRun) during.push(await webhookProcess().requestDisruption("zone-b-0"));
           return await cluster.change(resource, request, call);
         },
       };
@@ -143,7 +150,7 @@ describe("the reconciler's downscale", () => {
     await followerIsToShrink();
     const { cluster } = stage.connect();
     const { reserver } = startProcess(stage, "reconciler");
-    const refusing: typeof cluster = { ...cluster, change: () => Promise.reject(new RolloutError("Forbidden", "no")) };
+    const refusing = failWrites(cluster, new RolloutError("Forbidden", "no"));
     const { outcomes } = await tickOnce(stage, refusing, { mayDownscale: createMayDownscale(reserver, stage.clock) });
     assert.match(String(reasonsOf(outcomes[0])), /ScaleRefused/);
     assert.deepEqual(reserved(stage), {});
@@ -167,10 +174,7 @@ describe("the reconciler's downscale", () => {
     await followerIsToShrink();
     const { cluster } = stage.connect();
     const { reserver } = startProcess(stage, "reconciler");
-    const silent: typeof cluster = {
-      ...cluster,
-      change: () => Promise.reject(new RolloutError("Timeout", "no answer")),
-    };
+    const silent = failWrites(cluster, new RolloutError("Timeout", "no answer"));
     await tickOnce(stage, silent, { mayDownscale: createMayDownscale(reserver, stage.clock) });
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1"]);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "2 pods to be removed in ingester-zone-c");
