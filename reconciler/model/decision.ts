@@ -4,7 +4,6 @@
 export interface ObjectRef {
   readonly kind:
     | "StatefulSet"
-    | "Lease"
     | "Pod"
     | "ZoneAwarePodDisruptionBudget"
     | "PhasedRollout"

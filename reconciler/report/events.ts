@@ -151,7 +151,6 @@ const MAX_MESSAGE_LENGTH = 1024;
 
 const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   StatefulSet: "apps/v1",
-  Lease: "coordination.k8s.io/v1",
   Pod: "v1",
   ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
   Node: "v1",

@@ -13,7 +13,7 @@ import { absent, messageOf, wroteNothing } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { configMaps, type Lease, leases, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
-import { type Identity, readIdentity } from "../../../infra/kubernetes/identity.ts";
+import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import {
@@ -24,7 +24,6 @@ import {
   pendingOf,
   RECONCILER_WORK_MS,
   takeDownscaleLease,
-  warnOfUnreadable,
 } from "./downscale-lease.ts";
 import {
   concludeDownscale,
@@ -154,32 +153,24 @@ async function concludeLease(lease: Lease, context: ConcludeContext): Promise<Co
   const ref = readIdentity(lease.metadata ?? {});
   const pending = pendingOf(lease);
   const [first] = (await findDue(ref.namespace, pending, context)).keys();
-  if (first === undefined && !warnOfUnreadable(lease)) return resultOfUndue(pending);
+  const records = Object.values(pending);
+  // A Lease of which nothing can be read is released without a record.
+  if (first === undefined && records.length > 0) return resultOfUndue(records);
   // Starts before the write, as its answer may be late.
   using deadline = startDeadline(RECONCILER_WORK_MS, context.stop, context.clock);
   const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
   const taken = await takeDownscaleLease(context, claimForReconciler(ref, first ?? ""), context.fence.write());
   // A webhook holds the Lease for a newer request.
   if (!("release" in taken)) return "wait";
-  return await concludeUnder(taken, ref, { ...context, stop: deadline.signal, isOurs });
+  return await concludeUnder(taken, ref.namespace, { ...context, stop: deadline.signal, isOurs });
 }
 
 /** The result of a Lease without a due downscale: they may still happen, or their next attempt is later. */
-function resultOfUndue(pending: PendingDownscales): ConcludeResult {
-  return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
-}
+const resultOfUndue = (records: readonly PendingDownscale[]): ConcludeResult =>
+  records.every(({ tried }) => tried !== undefined) ? "failed" : "wait";
 
 /** Concludes what is due in a Lease that is held, and releases it with what remains. */
-async function concludeUnder(
-  taken: DownscaleLease,
-  { namespace, name }: Pick<Identity, "namespace" | "name">,
-  context: HeldContext,
-): Promise<ConcludeResult> {
-  const { warning } = taken;
-  if (warning) {
-    context.recorder.emitEvents([warning]);
-    context.log.warn(warning.message, { namespace, lease: name });
-  }
+async function concludeUnder(taken: DownscaleLease, namespace: string, context: HeldContext): Promise<ConcludeResult> {
   const remaining = new Map(Object.entries(taken.recorded));
   const ends: End[] = [];
   try {

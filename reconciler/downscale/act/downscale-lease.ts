@@ -9,7 +9,6 @@ import { createHash, randomUUID } from "node:crypto";
 import { type Clock, startStopwatch } from "../../../infra/clock.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { type Lease } from "../../../infra/kubernetes/resources.ts";
-import { readIdentity } from "../../../infra/kubernetes/identity.ts";
 import { isSuperseded, RolloutError } from "../../../infra/errors.ts";
 import {
   changeLease,
@@ -22,9 +21,7 @@ import {
 } from "../../../infra/kubernetes/lease-object.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import type { DownscaleRefusal } from "../decide-admission.ts";
-import { listSome } from "../../../infra/cut.ts";
-import type { Draft } from "../../report/events.ts";
-import { describeUnreadable, type PendingDownscales, readPending } from "../pending.ts";
+import { type PendingDownscales, readPending } from "../pending.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import type { Zone } from "../../model/zone.ts";
@@ -50,8 +47,6 @@ export interface DownscaleLease {
   readonly found: PendingDownscales;
   /** The pending downscales that this write recorded. */
   readonly recorded: PendingDownscales;
-  /** A Warning if the Lease records something that cannot be read: a write of other pending downscales drops it. */
-  readonly warning: Draft | undefined;
   /**
    * Releases the Lease and records these pending downscales. `recorded` itself changes nothing. Never rejects: after a failed release the Lease expires.
    */
@@ -100,20 +95,6 @@ export function pendingOf(lease: Lease | undefined): PendingDownscales {
 const textOf = (lease: Lease | undefined): string | undefined => lease?.metadata?.annotations?.[ANNOTATIONS.pending];
 const NOTHING = JSON.stringify({});
 
-/** What nobody can conclude: the pods that it has prepared are not told that they stay. */
-export function warnOfUnreadable(lease: Lease): Draft | undefined {
-  const problems = describeUnreadable(textOf(lease));
-  if (problems.length === 0) return undefined;
-  const { namespace, name, uid } = readIdentity(lease.metadata ?? {});
-  const message = `the Lease ${namespace}/${name} records downscales that cannot be read, and they are dropped: ${listSome(problems)}; if their pods are prepared for shutdown and stay, send them DELETE`;
-  return {
-    regarding: { kind: "Lease", namespace, name, uid },
-    type: "Warning",
-    reason: "DownscaleNoteUnreadable",
-    message,
-  };
-}
-
 /**
  * Reads the pending downscales of a Lease; none if the Lease does not exist. Rejects with the error of the API server.
  */
@@ -145,7 +126,7 @@ export async function takeDownscaleLease(
         () => {},
       );
     };
-    return { found, recorded, warning: lease && warnOfUnreadable(lease), release };
+    return { found, recorded, release };
   };
   return await retryOnConflict(attempt, { clock, call, when: isSuperseded });
 }

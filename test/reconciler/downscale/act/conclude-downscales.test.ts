@@ -91,37 +91,21 @@ describe("concluding pending downscales", () => {
     assert.deepEqual([left(), on.notified.length], [[], 2]);
   });
 
-  it("names an entry that cannot be read, with its Lease, drops it, and concludes the others", async (t) => {
-    const on = await set(t);
-    const zone = createZone(on, "web", { replicas: 3 });
-    const unreadable = { ...FROM_5, uid: "u", to: "3" } as never;
-    on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" }, api: unreadable });
-    await on.conclude();
-    const message =
-      "the Lease default/zonewise-downscale-x records downscales that cannot be read, and they are dropped: " +
-      "the entry of api (to: Invalid input: expected number, received string); if their pods are prepared for shutdown and stay, send them DELETE";
-    const regarding = { kind: "Lease", namespace: "default", name: LEASE };
-    assert.partialDeepStrictEqual(on.events, [
-      { type: "Warning", reason: "DownscaleNoteUnreadable", message, regarding },
-    ]);
-    assert.partialDeepStrictEqual(on.entries, [{ level: "warn", msg: message, lease: LEASE }]);
-    assert.deepEqual(
-      [
-        on.written(),
-        on.leaseMetadata()?.labels ?? {},
-        on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"],
-      ],
-      [OLD, {}, "{}"],
-    );
-  });
-
-  it("says so of a Lease of which nothing can be read", async (t) => {
-    const on = await set(t);
-    on.note([] as never);
-    await on.conclude();
-    assert.match(on.events[0]?.message ?? "", /dropped: all entries \(not a JSON object\);/);
-    assert.deepEqual([on.leaseMetadata()?.labels ?? {}, await on.conclude()], [{}, []]);
-  });
+  const UNREADABLE: readonly [what: string, note: object][] = [
+    ["an entry that cannot be read, and concludes the others", { api: { ...FROM_5, uid: "u", to: "3" } }],
+    ["a Lease of which nothing can be read", [] as object],
+  ];
+  for (const [what, unreadable] of UNREADABLE)
+    it(`drops ${what}`, async (t) => {
+      const on = await set(t);
+      const zone = createZone(on, "web", { replicas: 3 });
+      const readable = Array.isArray(unreadable) ? {} : { web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } };
+      on.note((Array.isArray(unreadable) ? unreadable : { ...readable, ...unreadable }) as never);
+      await on.conclude();
+      const { labels = {}, annotations } = on.leaseMetadata() ?? {};
+      assert.deepEqual([labels, annotations?.["zonewise/pending-downscales"]], [{}, "{}"]);
+      assert.equal(on.written(), "web" in readable ? OLD : undefined);
+    });
 
   it("does not touch a Lease that a webhook holds", async (t) => {
     const on = await set(t);
