@@ -64,68 +64,34 @@ interface LivingFirstOptions<Target extends PodTarget> extends Omit<
   "stopAtFailure" | "targets" | "timeoutMs"
 > {
   readonly targets: PodTargets<Target>;
-  /** Calls the pods that were silent; `http` unless given. */
-  readonly silentHttp?: PodHttp;
   readonly random?: () => number;
 }
 
 /** Milliseconds in which a pod that is up answers as a rule. */
 const QUICK_MS = 1000;
-/** The part of the places that silent pods have while others are still to be called. */
+/** The part of the places that pods have which were silent: calls to other zones go on beside them. */
 const SILENT_PART = 1 / 4;
-
 /**
- * Calls every pod so that those that answer do not wait for those that do not: each has a second at first. Those that
- * were silent, or are slow, are called again at once with the usual time, but have few places until all others were
- * called. A call that is ended before all were called begins elsewhere the next time, by chance, so that no pod always
- * comes last. Resolves as `callPods`.
+ * Calls every pod so that those that answer do not wait for those that do not: each has a second at first; those that
+ * were silent, or are slow, are called again with the usual time, once all others were. A call that is ended before all
+ * were called begins elsewhere the next time, by chance, so that no pod always comes last. Resolves as `callPods`.
  */
 export async function callLivingFirst<Target extends PodTarget>(calls: LivingFirstOptions<Target>): Promise<boolean> {
-  const { targets, silentHttp = calls.http, random = Math.random } = calls;
-  const places = calls.atOnce ?? AT_ONCE;
-  const silent = createPassage<Target>();
-  const stop = new AbortController();
-  const signal = firstOfSignals(calls.signal, stop.signal);
+  const { targets, random = Math.random } = calls;
+  const silent: Target[] = [];
   let failed = false;
   const fail = (target: Target, error: unknown): void => {
     failed = true;
     calls.onFailure(target, error);
-    if (hasCode(error, "LeaseLost")) stop.abort(new RolloutError("Cancelled", "another pod could not be called"));
   };
   const noteSilent = (target: Target, error: unknown): void =>
-    hasCode(error, "Timeout") ? silent.add(target) : fail(target, error);
-  const callSilent = async (): Promise<void> => {
-    for (let next = await silent.take(); next && !signal.aborted; next = await silent.take())
-      await callPods({ ...calls, http: silentHttp, targets: [next], atOnce: 1, signal, onFailure: fail });
-  };
-  const few = Math.max(1, Math.floor(places * SILENT_PART));
-  const working = Array.from({ length: few }, callSilent);
+    hasCode(error, "Timeout") ? void silent.push(target) : fail(target, error);
   const order = beginAt(targets, Math.floor(random() * targets.count));
-  const atOnce = Math.max(1, places - few);
-  await callPods({ ...calls, targets: order, timeoutMs: QUICK_MS, atOnce, signal, onFailure: noteSilent });
-  silent.end();
-  await Promise.all([...working, ...Array.from({ length: atOnce }, callSilent)]);
-  return !failed && !signal.aborted;
-}
-
-/** Hands items on to whoever takes them, in order; `take` resolves with undefined once it has ended and is empty. */
-function createPassage<T>() {
-  const items: T[] = [];
-  const waiting: ((item: T | undefined) => void)[] = [];
-  let ended = false;
-  return {
-    add(item: T): void {
-      const next = waiting.shift();
-      if (next) next(item);
-      else items.push(item);
-    },
-    take: (): Promise<T | undefined> =>
-      items.length > 0 || ended ? Promise.resolve(items.shift()) : new Promise((resolve) => waiting.push(resolve)),
-    end(): void {
-      ended = true;
-      for (const next of waiting.splice(0)) next(undefined);
-    },
-  };
+  await callPods({ ...calls, targets: order, timeoutMs: QUICK_MS, onFailure: noteSilent });
+  const atOnce = Math.max(1, Math.floor((calls.atOnce ?? AT_ONCE) * SILENT_PART));
+  // Calls none once the Lease is lost, either.
+  const isOver = await callPods({ ...calls, targets: silent, atOnce, onFailure: fail });
+  return isOver && !failed;
 }
 
 /** All items, from this one on, and then those before it. */

@@ -15,6 +15,7 @@ import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources
 import { readScalable, type Scalable } from "../../reconciler/downscale/scalable.ts";
 import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
+import type { OrdinalRange } from "../../reconciler/model/order.ts";
 import { EMPTY_GROUP, hasEmptyGroup } from "../../reconciler/model/refused-group.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
@@ -70,7 +71,7 @@ function refuseMove({ object, oldObject, resource, namespace = "", name = "" }: 
   return { allowed: false, reason: "OrdinalsMoved", message: `${change} is not allowed because ${why}` };
 }
 
-function rangeOf({ firstOrdinal, replicas }: Scalable): { readonly start: number; readonly end: number } {
+function rangeOf({ firstOrdinal, replicas }: Scalable): OrdinalRange {
   return { start: firstOrdinal, end: firstOrdinal + (replicas ?? 1) };
 }
 

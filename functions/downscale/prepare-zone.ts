@@ -25,12 +25,7 @@ import {
   type PendingDownscales,
   refuseFurther,
 } from "../../reconciler/downscale/pending.ts";
-import {
-  endpointsOf,
-  leavingOrdinals,
-  type Ordinals,
-  type Preparation,
-} from "../../reconciler/downscale/preparation.ts";
+import { endpointsOf, leavingOrdinals, type Preparation } from "../../reconciler/downscale/preparation.ts";
 import {
   type DownscaleClaim,
   type DownscaleLease,
@@ -39,6 +34,7 @@ import {
 } from "../../reconciler/downscale/act/downscale-lease.ts";
 import type { Reason } from "../../reconciler/model/decision.ts";
 import { findExcess } from "../../reconciler/model/refused-group.ts";
+import type { OrdinalRange } from "../../reconciler/model/order.ts";
 import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
 import { refuseByTime, timedOrphans } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";
@@ -99,10 +95,6 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
       `statefulset ${lease.holder} is already in process of updating replicas`,
     );
   if ("refusal" in lease) return denyDownscale(prepareRequest, lease.refusal.reason, lease.refusal.message);
-  if (lease.warning) {
-    tools.emitEvents([lease.warning]);
-    context.log.warn(lease.warning.message, logged(request));
-  }
   // After a fault, pods may be prepared: the downscale stays recorded.
   let pending: Judged["pending"] = lease.recorded;
   try {
@@ -137,7 +129,7 @@ function claimOf(prepareRequest: PrepareRequest, clock: Clock): DownscaleClaim {
   };
 }
 
-const leavingOf = ({ zone, downscale }: PrepareRequest): Ordinals => leavingOrdinals(zone.firstOrdinal, downscale);
+const leavingOf = ({ zone, downscale }: PrepareRequest): OrdinalRange => leavingOrdinals(zone.firstOrdinal, downscale);
 
 /** The zone before the downscale, as the request shows it. */
 function currentOf({ zone: { uid, generation }, downscale }: PrepareRequest): Current {

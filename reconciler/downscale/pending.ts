@@ -21,7 +21,7 @@ import { ownValue } from "../../infra/json.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { STORE_TIMEOUT_MS } from "../model/annotations.ts";
 import type { DownscaleRefusal } from "./decide-admission.ts";
-import type { Ordinals } from "./preparation.ts";
+import type { OrdinalRange } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
 
 const PENDING = z.object({
@@ -37,7 +37,7 @@ const PENDING = z.object({
   /** The replicas that were asked for; the most, if several requests were admitted for the same generation. */
   to: z.int(),
   /**
-   * The ordinals of the pods that this downscale, or one before it, may have prepared; `end` is exclusive. Ordinals and
+   * The ordinals of the pods that this downscale, or one before it, may have prepared; `end` is exclusive. OrdinalRange and
    * not places, as `spec.ordinals.start` may change meanwhile. Absent once every pod that stays was told so.
    */
   prepared: z.object({ start: z.int(), end: z.int() }).optional(),
@@ -58,31 +58,16 @@ export type PendingDownscale = Readonly<z.infer<typeof PENDING>>;
 /** The pending downscales of a group, by StatefulSet. */
 export type PendingDownscales = Readonly<Record<string, PendingDownscale>>;
 
-/** Reads the annotation of the Lease, without the entries that cannot be read: `describeUnreadable` names them. */
-export function readPending(annotation: string | undefined): PendingDownscales {
-  const entries = Object.entries(parseObject(annotation) ?? {}).flatMap(([name, value]) => {
-    const read = PENDING.safeParse(value);
-    return read.success ? [[name, read.data] as const] : [];
-  });
-  return Object.fromEntries(entries);
-}
-
-/** What cannot be read of the annotation: entries, each with its problem, or the whole. */
-export function describeUnreadable(annotation: string | undefined): readonly string[] {
-  const object = parseObject(annotation);
-  if (!object) return ["all entries (not a JSON object)"];
-  return Object.entries(object).flatMap(([name, value]) => {
-    const [first] = PENDING.safeParse(value).error?.issues ?? [];
-    return first ? [`the entry of ${name} (${[...first.path, first.message].join(": ")})`] : [];
-  });
-}
-
-function parseObject(annotation = "{}"): object | undefined {
+/** Reads the annotation of the Lease, without what cannot be read: nobody else writes it. */
+export function readPending(annotation = "{}"): PendingDownscales {
   try {
-    const value: unknown = JSON.parse(annotation);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+    const entries = Object.entries(JSON.parse(annotation) as object).flatMap(([name, value]) => {
+      const read = PENDING.safeParse(value);
+      return read.success ? [[name, read.data] as const] : [];
+    });
+    return Object.fromEntries(entries);
   } catch {
-    return undefined;
+    return {};
   }
 }
 
@@ -192,7 +177,10 @@ export function addDownscale(
   };
 }
 
-function joinRanges(one: Ordinals | undefined, other: Ordinals | undefined): Pick<PendingDownscale, "prepared"> {
+function joinRanges(
+  one: OrdinalRange | undefined,
+  other: OrdinalRange | undefined,
+): Pick<PendingDownscale, "prepared"> {
   if (!one || !other) return { ...((one ?? other) && { prepared: one ?? other }) };
   return { prepared: { start: Math.min(one.start, other.start), end: Math.max(one.end, other.end) } };
 }
@@ -247,7 +235,7 @@ export interface Conclusion {
   /** The `last-downscale` to write on the StatefulSet, if any. */
   readonly lastDownscale: string | undefined;
   /** The ordinals of staying pods that may be prepared; `end` is exclusive. */
-  readonly staying: Ordinals;
+  readonly staying: OrdinalRange;
   /** The record that remains after every preparation is cancelled, if the zone has to cool down. */
   readonly cooldown: PendingDownscale | undefined;
 }
@@ -285,7 +273,7 @@ export function concludeDownscale(
 function stayingOf(
   { prepared = { start: 0, end: 0 } }: PendingDownscale,
   { firstOrdinal, replicas }: Pick<Zone, "firstOrdinal" | "replicas">,
-): Ordinals {
+): OrdinalRange {
   const start = Math.max(prepared.start, firstOrdinal);
   return { start, end: Math.max(start, Math.min(prepared.end, firstOrdinal + replicas)) };
 }

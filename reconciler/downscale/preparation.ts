@@ -3,6 +3,7 @@ import type { PodTargets } from "../../infra/call-pods.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { checkServiceName, podUrl } from "../model/fqdn.ts";
+import type { OrdinalRange } from "../model/order.ts";
 import { readZone } from "../model/zone.ts";
 
 export interface Preparation {
@@ -48,21 +49,15 @@ function problemOfServiceName(serviceName: string): string | undefined {
   return wrong && `the ${wrong}.`;
 }
 
-/** The ordinals of neighbouring pods; `end` is exclusive. */
-export interface Ordinals {
-  readonly start: number;
-  readonly end: number;
-}
-
 export function leavingOrdinals(
   firstOrdinal: number,
   { from, to }: { readonly from: number; readonly to: number },
-): Ordinals {
+): OrdinalRange {
   return { start: firstOrdinal + to, end: firstOrdinal + from };
 }
 
 /** The URLs of these pods, the last one first. */
-export function endpointsOf(preparation: Preparation, { start, end }: Ordinals, clusterDomain: string): PodTargets {
+export function endpointsOf(preparation: Preparation, { start, end }: OrdinalRange, clusterDomain: string): PodTargets {
   const { statefulSet, url } = preparation;
   const dns = { ...preparation, clusterDomain };
   return {

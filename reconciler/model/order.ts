@@ -13,6 +13,13 @@ export function ordinalOf({ name }: { readonly name: string }): number {
   return Number(name.slice(name.lastIndexOf("-") + 1));
 }
 
+/** The ordinals of neighbouring pods. */
+export interface OrdinalRange {
+  readonly start: number;
+  /** Behind the last. */
+  readonly end: number;
+}
+
 /** The name of the StatefulSet in the name of its pod. */
 export function ownerNameOf(pod: string): string {
   return pod.slice(0, pod.lastIndexOf("-"));

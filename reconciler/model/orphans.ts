@@ -13,7 +13,7 @@
  */
 import { hold, type Hold } from "./decision.ts";
 import { listSome } from "../../infra/cut.ts";
-import { byOrdinal, ordinalOf } from "./order.ts";
+import { byOrdinal, type OrdinalRange, ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { describeUnavailable, isHealthy, isSurplus, unavailable } from "./readiness.ts";
 import { readZone, type Zone, type ZoneWithPods } from "./zone.ts";
@@ -90,12 +90,6 @@ function remains(
     spec: { replicas, ordinals: { start }, serviceName: "", selector: {}, template: {} },
     status: { replicas, readyReplicas },
   });
-}
-
-interface OrdinalRange {
-  readonly start: number;
-  /** Behind the last. */
-  readonly end: number;
 }
 
 function withoutOrdinalsOf(

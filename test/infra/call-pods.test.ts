@@ -128,7 +128,7 @@ function podsOf(count: number, { silent = 0, slow = 0 }) {
 }
 
 describe("calling the pods that answer first", () => {
-  it("calls each living pod once, and silent ones again with few places until it has called all others", async () => {
+  it("calls each living pod once, and silent ones again once it has called all others", async () => {
     const { call, called, failures } = podsOf(40, { silent: 16 });
     assert.equal(await call(), false);
     const first = called.filter(({ isQuick }) => isQuick).map(({ pod }) => pod);
@@ -138,7 +138,7 @@ describe("calling the pods that answer first", () => {
     );
     const last = called.findLastIndex(({ isQuick }) => isQuick);
     const meanwhile = called.slice(0, last).filter(({ isQuick }) => !isQuick).length;
-    assert.ok(meanwhile <= 4, String(meanwhile));
+    assert.equal(meanwhile, 0);
     const again = called.filter(({ isQuick }) => !isQuick).map(({ pod }) => pod);
     const silent = Array.from({ length: 16 }, (_, pod) => pod);
     assert.deepEqual([again.toSorted((a, b) => a - b), failures.toSorted((a, b) => a - b)], [silent, silent]);

@@ -25,8 +25,6 @@ interface PodNotifierOptions {
 const REPEAT_MS = 30_000;
 /** Concurrent requests over all zones: the other half of the slots remains free for pods that are to leave. */
 const AT_ONCE = 16;
-/** Those of them for pods that have not answered before. */
-const SILENT_AT_ONCE = 4;
 
 interface Round {
   readonly pods: number;
@@ -37,15 +35,13 @@ interface Round {
 
 export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOptions) {
   const rounds = new Map<string, Round>();
-  const calls = limit(http, AT_ONCE - SILENT_AT_ONCE);
-  const callsToSilent = limit(http, SILENT_AT_ONCE);
+  const calls = limit(http);
 
   async function notify(zone: Zone, pods: Endpoints, stop: AbortController): Promise<void> {
     const locked: string[] = [];
     const failed: string[] = [];
     await callLivingFirst({
       http: calls,
-      silentHttp: callsToSilent,
       method: "DELETE",
       namespace: zone.namespace,
       targets: pods,
@@ -88,8 +84,8 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
 }
 
 /** The same client for so many requests at once; namespaces take turns. */
-function limit(http: PodHttp, atOnce: number): PodHttp {
-  const slots = createSlots(atOnce);
+function limit(http: PodHttp): PodHttp {
+  const slots = createSlots(AT_ONCE);
   return {
     async send(method, url, request) {
       using _slot = await slots.take(request.signal, request.namespace);
