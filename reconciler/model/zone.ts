@@ -1,6 +1,4 @@
 /** A zone: one StatefulSet of a rollout group, as the rules see it. */
-import { createHash } from "node:crypto";
-import { cut } from "../../infra/cut.ts";
 import type { ObjectMeta, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import {
   ANNOTATIONS,
@@ -189,18 +187,8 @@ function readTemplate(template: Spec["template"] | undefined) {
   const containers = template?.spec?.containers ?? [];
   return {
     podLabels: template?.metadata?.labels ?? {},
-    images: [...new Set(containers.flatMap(({ image }) => (image === undefined ? [] : boundImage(image))))],
+    images: [...new Set(containers.flatMap(({ image = [] }) => image))],
   };
-}
-
-/** Characters of an image: a registry's host, a path and a digest have fewer. */
-const MAX_IMAGE_LENGTH = 512;
-
-/** A longer text names no image that could be pulled. Two of them stay different. */
-function boundImage(image: string): string {
-  if (image.length <= MAX_IMAGE_LENGTH) return image;
-  const digest = createHash("sha256").update(image).digest("hex").slice(0, 16);
-  return `${cut(image, MAX_IMAGE_LENGTH)}\u2026 (${digest})`;
 }
 
 /** The settings that users make by labels and annotations, and what is wrong with them or with the selector. */

@@ -55,15 +55,6 @@ describe("a long annotation", () => {
     );
   });
 
-  it("in place of an image is kept in part, and two of them stay different", () => {
-    const images = ["a", "b"].map((end) => ({ image: "x".repeat(SIZE) + end }));
-    const object = statefulSetObject({});
-    const template = { ...object.spec?.template, spec: { containers: images } };
-    const zone = readZone({ ...object, spec: { ...object.spec, template } } as typeof object);
-    assert.equal(new Set(zone.images).size, 2);
-    assert.ok(longest(zone) < 600);
-  });
-
   it("with a URL for delayed downscales holds the zone", () => {
     const delay = readDelay(
       zoneWith({

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { planGroup } from "../../../reconciler/plan/plan-group.ts";
+import { withBudget } from "../../cli/decide/worlds.ts";
+import { group, PREVIOUS, traitsOf, type ZoneTraits } from "../builders.ts";
 import { crashing, decide, old, paused, updated } from "./table.ts";
+
+const none = { replicas: 0 };
+const noneOld: ZoneTraits = { replicas: 0, currentRevision: PREVIOUS };
+const BY_PARTITION = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
 const TABLE: readonly [string, (ZoneTraits | string)[], string][] = [
   ["a zone with RollingUpdate", [{ updateStrategy: "RollingUpdate" }, "nnn"], "hold UpdateStrategyNotOnDelete"],
@@ -92,8 +98,6 @@ const TABLE: readonly [string, (ZoneTraits | string)[], string][] = [
   ],
   ["the zone itself has such a pod", ["oooo of 3 counts 4", "nnn"], "delete a-0 a-1"],
   ["a pod without a revision label is outdated", [{ pods: { 1: { revision: "" } } }, "nnn"], "delete a-1"],
-  ["a single zone rolls", ["ooo"], "delete a-0 a-1"],
-  ["an empty zone is finished at once", [{ replicas: 0, currentRevision: PREVIOUS }, "nnn"], "finish a"],
   ["more places than pods", ["ooo max 10", "nnn"], "delete a-0 a-1 a-2"],
   [
     "the status lags behind the spec (design: stale status)",
@@ -110,6 +114,30 @@ const TABLE: readonly [string, (ZoneTraits | string)[], string][] = [
   ],
   ["a closed readiness gate makes a pod not ready", ["n!nn ready 3", "ooo"], "hold ZoneNotReady"],
   ["a terminating pod that status does not know of still uses a place", ["oon- ready 3", "nnn"], "delete a-0"],
+
+  // One zone, two zones, and zones of no pods (§1.14).
+  ["one zone, settled", ["nnn"], "settled"],
+  ["one zone, outdated", ["ooo"], "delete a-0 a-1"],
+  ["one zone, its limit reached", ["n!n!o"], "hold MaxUnavailableReached"],
+  ["one zone, paused", ["ooo paused"], "hold ZonePaused"],
+  ["one zone, a pod that crashes", ["ooxo"], "delete a-1"],
+  ["one zone of no pods", [none], "settled"],
+  ["one zone of no pods, with a new template", [noneOld], "finish a"],
+  ["two zones, the other not ready", ["ooo", "nnn ready 2"], "hold ZoneNotReady"],
+  ["two zones, both not ready", ["ooo ready 2", "ooo ready 2"], "hold MultipleZonesNotReady"],
+  ["two zones, both of no pods, with a new template", [noneOld, noneOld], "finish a"],
+  ["two zones, both of no pods", [none, none], "settled"],
+  ["a zone of no pods before one that is outdated", [none, "ooo"], "delete b-0 b-1"],
+  ["a zone of no pods with a new template, before one", [noneOld, "ooo"], "finish a"],
+  ["a zone of no pods after one that is outdated", ["ooo", none], "delete a-0 a-1"],
+  [
+    "a zone whose last pods are leaving, beside one that is outdated",
+    ["nn of 0 counts 2", "ooo"],
+    "hold OtherZoneNotReady",
+  ],
+  ["a paused zone of no pods with a new template", [{ ...noneOld, ...paused }, "nnn"], "hold ZonePaused"],
+  ["a paused zone of no pods beside one that is outdated", [{ ...none, ...paused }, "ooo"], "delete b-0 b-1"],
+  ["three zones, two of no pods", [none, "ooo", none], "delete b-0 b-1"],
 ];
 
 describe("the rollout of a group", () => {
@@ -151,4 +179,24 @@ describe("a hold", () => {
       /ingester-zone-a has RollingUpdate update strategy/,
     );
   });
+});
+
+describe("few zones under a budget of one pod", () => {
+  const TABLE: readonly (readonly [name: string, zones: (ZoneTraits | string)[], spec: object, expected: string])[] = [
+    ["two zones roll out", ["ooo", "ooo"], {}, "settled"],
+    ["a zone rolls out beside one of no pods", ["ooo", none], {}, "settled"],
+    ["one zone does not, as the budget wants two", ["ooo"], {}, "blocked BudgetUnusable"],
+    ["two zones roll out by partition", ["ooo", "ooo"], BY_PARTITION, "settled"],
+    [
+      "by partition a zone of no pods counts as one that is missing",
+      ["ooo", none],
+      BY_PARTITION,
+      "blocked BudgetSpent",
+    ],
+  ];
+  for (const [name, zones, spec, expected] of TABLE)
+    it(`${name}: ${expected}`, () => {
+      const { end, holds } = planGroup(withBudget(zones.map(traitsOf), { maxUnavailable: 1, ...spec }), 100);
+      assert.equal([end, ...holds.map(({ reason }) => reason)].join(" "), expected);
+    });
 });

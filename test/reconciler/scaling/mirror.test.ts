@@ -1,19 +1,49 @@
+/** Zones that mirror a resource, with and without a delay: one pass over the group (§2.4-§2.6). */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { deploy } from "../stage.ts";
-import { A, type Case, mirroring, playCases, STATUS } from "./mirror-cases.ts";
-import { mirrorStage, type MirrorStage } from "./mirror-stage.ts";
-import { make } from "../../builders.ts";
+import { DELAYED, MIRROR, type MirrorStage, mirrorStage, type MirrorZone, type PodAnswers } from "./mirror-stage.ts";
+import { amend, make } from "../../builders.ts";
 
 let on: MirrorStage;
 beforeEach(async () => (on = await mirrorStage()));
 afterEach(() => on.stage.close());
 
+const mirroring = (replicas: number, more: Record<string, string> = {}): MirrorZone => ({
+  replicas,
+  annotations: { ...MIRROR, ...more },
+});
+
+const A = "statefulsets ingester-zone-a";
+const STATUS = "replicatemplates/status template";
+
+interface Case {
+  readonly zones: readonly MirrorZone[];
+  /** The reference's `spec.replicas` and `status.replicas`. */
+  readonly reference: readonly [spec: number, status: number];
+  readonly pods?: PodAnswers;
+  readonly requests?: readonly string[];
+  readonly patches: readonly string[];
+  readonly waits?: readonly string[];
+}
+
+/** Registers one test per case. */
+function playCases(cases: Readonly<Record<string, Case>>): void {
+  for (const [name, { zones, reference, pods, requests, patches, waits = [] }] of Object.entries(cases)) {
+    it(name, async () => {
+      await on.reference(...reference);
+      await on.zones(...zones);
+      const pass = await on.pass(pods);
+      assert.deepEqual([pass.patches, pass.waits], [patches, waits]);
+      if (requests) assert.deepEqual(pass.requests, requests);
+    });
+  }
+}
+
 const CASES: Readonly<Record<string, Case>> = {
   "grows, and writes back": { zones: [mirroring(2)], reference: [5, 2], patches: [`${A} 5`, `${STATUS} 5`] },
-  "stays, and writes back": { zones: [mirroring(3)], reference: [3, 5], patches: [`${STATUS} 3`] },
   // As the scale is read again, the second and third zone see that the first has written it back.
   "one of four zones changes at a time; one without annotations never": {
     zones: [{ replicas: 1 }, mirroring(5), mirroring(5), mirroring(2)],
@@ -35,29 +65,12 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: ["statefulsets ingester-zone-b 5"],
     waits: ["ReferenceUnreadable"],
   },
-  "a missing reference holds only its zone": {
-    zones: [mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-name": "absent" }), mirroring(2)],
-    reference: [5, 5],
-    patches: ["statefulsets ingester-zone-b 5"],
-    waits: ["ReferenceUnreadable"],
-  },
   "an API version with two slashes is refused": {
     zones: [mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-api-version": "a/b/c" })],
     reference: [5, 5],
     patches: [],
     waits: ["ReferenceUnreadable"],
   },
-  ...Object.fromEntries(
-    ["template/proxy/y", "template%2Fproxy", "..", "x".repeat(254)].map((name) => [
-      `no object has the name ${name.slice(0, 20)}`,
-      {
-        zones: [mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-name": name })],
-        reference: [5, 5],
-        patches: [],
-        waits: ["ReferenceUnreadable"],
-      },
-    ]),
-  ),
   "only the group of the API version counts": {
     zones: [
       mirroring(2, {
@@ -70,7 +83,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 describe("mirroring", () => {
-  playCases(CASES, () => on);
+  playCases(CASES);
 
   it("a hold on a zone's scaling neither fails the group nor stops its rollout", async () => {
     await on.reference(5, 5);
@@ -140,6 +153,108 @@ describe("mirroring", () => {
     assert.match(
       outcome.scalingHolds[0]?.message ?? "",
       /scaling ingester-zone-a from 2 to 5 replicas.*denied the request: no/,
+    );
+  });
+});
+
+const delayed = (replicas: number, more: Record<string, string> = {}): MirrorZone =>
+  mirroring(replicas, { ...DELAYED, ...more });
+const prepared =
+  (minutesAgo: Readonly<Record<number, number>>): PodAnswers =>
+  (_method, ordinal) => ({ minutesAgo: minutesAgo[ordinal] ?? 0 });
+const postAnswers =
+  (answer: ReturnType<PodAnswers>): PodAnswers =>
+  (method) =>
+    method === "POST" ? answer : {};
+const OLD = { minutesAgo: 70 };
+const HOLDS_5 = { patches: [`${STATUS} 5`] };
+
+const DELAYED_CASES: Readonly<Record<string, Case>> = {
+  "shrinks once all delays are over": {
+    zones: [delayed(5)],
+    reference: [3, 5],
+    pods: prepared({ 3: 70, 4: 70 }),
+    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2", "POST a-3", "POST a-4"],
+    patches: [`${A} 3`, `${STATUS} 3`],
+  },
+  "waits for the delay": {
+    zones: [delayed(5)],
+    reference: [3, 3],
+    pods: prepared({ 3: 30, 4: 0 }),
+    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2", "POST a-3", "POST a-4"],
+    ...HOLDS_5,
+    waits: ["DelayNotReached"],
+  },
+  "does not shrink if a POST fails, regardless of its body": {
+    zones: [delayed(5)],
+    reference: [3, 5],
+    pods: postAnswers({ ...OLD, status: 500 }),
+    patches: [],
+    waits: ["PrepareFailed"],
+  },
+  "a waiting zone does not hold another": {
+    zones: [delayed(5), delayed(5)],
+    reference: [3, 5],
+    pods: (_method, _ordinal, zone) => ({ minutesAgo: zone === "b" ? 70 : 0 }),
+    requests: ["a", "b"]
+      .flatMap((zone) => [0, 1, 2].map((i) => `DELETE ${zone}-${i}`))
+      .concat(["a", "b"].flatMap((zone) => [3, 4].map((i) => `POST ${zone}-${i}`))),
+    patches: ["statefulsets ingester-zone-b 3", `${STATUS} 3`],
+    waits: ["DelayNotReached"],
+  },
+  "grows although a preparation is locked": {
+    zones: [delayed(2)],
+    reference: [5, 2],
+    pods: () => ({ status: 409 }),
+    patches: [`${A} 5`, `${STATUS} 5`],
+  },
+};
+
+describe("mirroring with a delay", () => {
+  playCases(DELAYED_CASES);
+
+  it("cancels the preparation of pods in the next pass if the reference has changed", async () => {
+    await on.reference(3, 5);
+    await on.zones(delayed(5));
+    const requests: string[][] = [];
+    for (const wanted of [3, 5, 4, 5]) {
+      await on.reference(wanted);
+      requests.push([...(await on.pass(() => ({}))).requests]);
+    }
+    const stay = (count: number): string[] => Array.from({ length: count }, (_, i) => `DELETE a-${i}`);
+    assert.deepEqual(requests, [[...stay(3), "POST a-3", "POST a-4"], stay(5), [...stay(4), "POST a-4"], stay(5)]);
+  });
+
+  it("does not shrink to the replicas that the reference wanted before the pods answered", async () => {
+    await on.reference(3, 5);
+    await on.zones(delayed(5));
+    let grown = false;
+    const { cluster } = on.stage.connect();
+    const slow: Cluster = {
+      ...cluster,
+      get: async (resource, ref, call) => {
+        const before = await cluster.get(resource, ref, call);
+        if (!grown && ref.subresource === "scale") await on.reference(5);
+        grown = true;
+        return before;
+      },
+    };
+    assert.deepEqual((await on.pass(() => OLD, slow)).patches, []);
+  });
+
+  it("of two zones that may shrink to different sizes, one waits for a pod that the other's size gives up: 4 and 3", async () => {
+    await on.reference(3, 5);
+    await on.zones(delayed(5), delayed(5), mirroring(3));
+    const { store } = on.stage.emulator;
+    amend(store, "StatefulSet", "ingester-zone-c", { spec: { replicas: 4 } });
+    await on.stage.time.advance(50);
+    amend(store, "Pod", "ingester-zone-c-3", { annotations: { "sim/ready": "false" } });
+    // Longer than a pod that works may take to become ready.
+    await on.stage.time.advance(61 * 60_000);
+    const pass = await on.pass((_method, ordinal, zone) => ({ minutesAgo: zone === "a" && ordinal === 3 ? 30 : 70 }));
+    assert.deepEqual(
+      [pass.patches, pass.waits],
+      [["statefulsets ingester-zone-b 3", `${STATUS} 3`], ["OtherZoneNotReady"]],
     );
   });
 });
