@@ -94,14 +94,13 @@ export type NotAsked =
   | "ByReconciler"
   | "ByHand";
 
-type ByPod = Rule<[deletion: Pick<Deletion, "pod">], NotAsked>;
-type ByUser = Rule<[deletion: Deletion], NotAsked>;
+type DeletionRule = Rule<[deletion: Deletion], NotAsked>;
 
-const inGroup: ByPod = ({ pod }) =>
+const inGroup: DeletionRule = ({ pod }) =>
   pod.metadata?.labels?.[LABELS.rolloutGroup] === undefined ? "NoRolloutGroup" : undefined;
 
 /** Pods of a StatefulSet of another API group are others' to guard. */
-const ofStatefulSet: ByPod = ({ pod }) => {
+const ofStatefulSet: DeletionRule = ({ pod }) => {
   const controller = pod.metadata?.ownerReferences?.find((owner) => owner.controller);
   return controller?.kind === "StatefulSet" && controller.apiVersion.startsWith("apps/") ? undefined : "NoStatefulSet";
 };
@@ -110,7 +109,7 @@ const ofStatefulSet: ByPod = ({ pod }) => {
  * The deletion makes nothing unavailable: the pod is being deleted already, or no longer runs. A kubelet ends each
  * deletion by another one.
  */
-const stillThere: ByPod = ({ pod: { metadata, status } }) =>
+const stillThere: DeletionRule = ({ pod: { metadata, status } }) =>
   metadata?.deletionTimestamp !== undefined || ["Succeeded", "Failed"].includes(status?.phase ?? "")
     ? "GoneAlready"
     : undefined;
@@ -119,30 +118,35 @@ const stillThere: ByPod = ({ pod: { metadata, status } }) =>
  * The StatefulSet, namespace and job controllers, garbage collectors, taint eviction: with one account each, or one
  * for all.
  */
-const byController: ByUser = ({ username }) =>
+const byController: DeletionRule = ({ username }) =>
   username.startsWith("system:serviceaccount:kube-system:") ||
   ["system:kube-controller-manager", "system:kube-scheduler", "system:apiserver"].includes(username)
     ? "ByController"
     : undefined;
 
-const byKubelet: ByUser = ({ groups }) => (groups.includes("system:nodes") ? "ByKubelet" : undefined);
+const byKubelet: DeletionRule = ({ groups }) => (groups.includes("system:nodes") ? "ByKubelet" : undefined);
 
 /** The reconciler, in any namespace (`NAMESPACES`): it has asked the budget, and reserved the pod. */
-const byReconciler: ByUser = ({ username }) =>
+const byReconciler: DeletionRule = ({ username }) =>
   /^system:serviceaccount:[^:]+:zonewise-reconciler$/.test(username) ? "ByReconciler" : undefined;
 
-const byHand: ByPod = ({ pod }) =>
+const byHand: DeletionRule = ({ pod }) =>
   pod.metadata?.annotations?.[ANNOTATIONS.deleteByHand] === "true" ? "ByHand" : undefined;
-
-/** The rules about the pod alone. */
-const podNotAsked = firstOf<[Pick<Deletion, "pod">], NotAsked>([inGroup, ofStatefulSet, stillThere, byHand]);
 
 /**
  * The first rule that lets the deletion pass unasked; undefined if the budget decides: about a running pod of a rollout
  * group, and anyone who is no controller of the cluster. The conditions of the webhook say the same without a call
  * (infra/manifests/pod-deletion-webhook), so that a configuration without them stops no controller.
  */
-export const whyNotAsked = firstOf<[Deletion], NotAsked>([podNotAsked, byController, byKubelet, byReconciler]);
+export const whyNotAsked = firstOf<[Deletion], NotAsked>([
+  inGroup,
+  ofStatefulSet,
+  stillThere,
+  byHand,
+  byController,
+  byKubelet,
+  byReconciler,
+]);
 
 /**
  * The command that lets a person delete a guarded pod. Its successor lacks the annotation, unless the template has it.
