@@ -5,8 +5,10 @@ import {
   concludeDownscale,
   lastDownscaleOf,
   laterOf,
+  markRefused,
   type PendingDownscale,
   readPending,
+  refuseFurther,
 } from "../../../reconciler/downscale/pending.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
@@ -193,4 +195,37 @@ it("the later of two times counts; an unreadable one takes precedence, so that i
   assert.equal(laterOf(at(1), "none"), "none");
   assert.equal(laterOf(undefined, at(1)), at(1));
   assert.equal(laterOf(undefined, undefined), undefined);
+});
+
+describe("a further downscale of a zone", () => {
+  const again = { uid: "u", generation: 7, replicas: 5 };
+  const note = (more: Partial<PendingDownscale>): PendingDownscale => pending({ since: at(100), ...more });
+  const CASES: readonly [string, PendingDownscale | undefined, boolean][] = [
+    ["is not refused if none is recorded", undefined, false],
+    ["is refused once the first was admitted more than 90 s ago", note({}), true],
+    ["is not refused 90 s after the first", note({ since: at(90) }), false],
+    ["is refused until 120 s after the last", note({ at: at(119), since: at(200) }), true],
+    ["is not refused 120 s after the last", note({ at: at(120), since: at(200) }), false],
+    ["is refused after another change of the spec, too", note({ generation: 6 }), true],
+    ["is not refused if the last one has happened", note({ to: 5 }), false],
+    [
+      "is not refused if the last one has happened, made smaller by another webhook",
+      note({ from: 6, generation: 6 }),
+      false,
+    ],
+    ["is not refused if the last one may have happened before an upscale", note({ generation: 5 }), false],
+    ["is refused after the last one was canceled", note({ refused: true, prepared: undefined }), true],
+    ["is not refused if none was admitted", { ...note({ refused: true }), since: undefined }, false],
+    ["is not refused for a recreated StatefulSet", note({ uid: "old" }), false],
+    ["is refused if its start cannot be read", note({ since: "soon" }), true],
+  ];
+  for (const [name, pending, refused] of CASES)
+    it(name, () => assert.equal(refuseFurther(pending, again, NOW)?.reason, refused ? "NeverStored" : undefined));
+
+  it("neither begins nor ends a turn if it is denied because pods do not answer", () => {
+    const next = { uid: "u", generation: 7, from: 5, to: 4, at: at(0) };
+    assert.equal(markRefused(undefined, addDownscale(undefined, next)).since, undefined);
+    const earlier = note({ since: at(50) });
+    assert.equal(markRefused(earlier, addDownscale(earlier, next)).since, at(50));
+  });
 });
