@@ -111,8 +111,7 @@ async function playSeeded(
     tell("VIOLATION", what);
   };
   tell("world", JSON.stringify(shape));
-  let calmAt = Infinity;
-  const oracles = createOracles({ shape, violated, now: schedule.now, world: () => world, calmAt: () => calmAt });
+  const oracles = createOracles({ shape, violated, now: schedule.now, world: () => world });
   const faults = createFaults({
     draw,
     shape,
@@ -187,7 +186,6 @@ async function playSeeded(
   await runFor(shape.troubledMs);
   tell("world", "faults and people stop");
   isTroubled = false;
-  calmAt = schedule.now();
   faults.calm();
   world.calm();
   let isRight = false;

@@ -25,7 +25,7 @@ describe("npm run simulate", () => {
     const [, command = ""] = /npm run simulate -- (--seed \d+ --with .*) --trace/.exec(stdout) ?? [];
     const again = simulate(...command.split(" "), "--rest", "0");
     assert.match(again.stdout, new RegExp(`^digest ${digest}$`, "m"));
-    assert.match(again.stdout, /deletes a pod that it may not have judged/);
+    assert.match(again.stdout, /for a pod that it may not have judged/);
   });
 
   it("names the seed of a history that throws, and goes on", () => {

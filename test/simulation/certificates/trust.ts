@@ -93,8 +93,6 @@ function isSignedBy(leaf: X509Certificate, bundle: string): boolean {
   });
 }
 
-/** An annotation: who is named there maintains the bundle of a configuration. */
-export const OTHER_INJECTOR = "cert-manager.io/inject-ca-from";
 export const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"].map(
   (plural) => `${plural}.admissionregistration.k8s.io`,
 );
@@ -105,8 +103,7 @@ export function untrusted(
   now: number,
 ): string[] {
   const all = CONFIGURATIONS.flatMap((kind) => store.list(kind));
-  const ours = all.filter(({ metadata }) => metadata.annotations?.[OTHER_INJECTOR] === undefined);
-  return ours.flatMap((configuration) => {
+  return all.flatMap((configuration) => {
     const bundle = textOf(dig(listOf(configuration["webhooks"])[0], "clientConfig", "caBundle")) ?? "";
     const why = shown.map((one) => whyNotTrusted(one, Buffer.from(bundle, "base64"), now)).find((one) => one);
     return why === undefined ? [] : [`${configuration.metadata.name}: ${why}`];

@@ -1,12 +1,11 @@
 /** All oracles of one history: what each is told, in one order. None knows another's rules. */
-import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
+import { dig } from "../../emulator/objects.ts";
 import type { StoreEvent } from "../../emulator/store.ts";
-import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
 import { createDryRunSafety } from "./dry-runs.ts";
 import { createLeaseSafety } from "./leases.ts";
-import { LEASES, NAMESPACE, OTHER_GROUP, TWIN, zoneOf } from "../names.ts";
+import { NAMESPACE, OTHER_GROUP, TWIN, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createSafety } from "./safety.ts";
@@ -23,8 +22,6 @@ export interface OraclesOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly world: () => World;
-  /** Since when there are no faults any more; Infinity before. */
-  readonly calmAt: () => number;
 }
 
 /** What an oracle may be told. */
@@ -32,7 +29,7 @@ interface Oracle {
   /** Of an object that is stored; without a caller by a controller of the cluster. */
   readonly onEvent?: (event: StoreEvent, caller: Caller | undefined) => void;
   /** A request leaves a process. */
-  readonly onSent?: (caller: Caller, method: string, path: string, body: string) => void;
+  readonly onSent?: (caller: Caller, method: string, path: string) => void;
   /** The API server answers a request, also by a refusal. */
   readonly onAnswered?: (caller: Caller, method: string, path: string, body: string, status: number) => void;
   /** A request took effect. */
@@ -44,10 +41,9 @@ interface Oracle {
 
 /** A process stands still, and a call is on its way; and without faults. */
 const [SLOWLY_DECIDED_MS, QUICKLY_DECIDED_MS] = [150_000, 15_000];
-const takenAt = (spec: Fields): number => Date.parse(textOf(spec["acquireTime"]) ?? "");
 
 /** Calls `violated` with what happened, in words. */
-export function createOracles({ shape, violated, now, world, calmAt }: OraclesOptions) {
+export function createOracles({ shape, violated, now, world }: OraclesOptions) {
   const listPods = (set: string) =>
     world()
       .store.list("pods", NAMESPACE)
@@ -60,11 +56,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     violated,
     now,
     decidedMs: (actor) => decidedMs(actor),
-    leader: () => {
-      const spec = fieldsOf(world().store.get(LEASES, NAMESPACE, "zonewise-reconciler")?.["spec"]);
-      const holder = textOf(spec["holderIdentity"]);
-      return holder ? { holder, sinceMs: now() - takenAt(spec) } : undefined;
-    },
     isPrepared: (uid) => world().prepared.has(uid),
     leavingSince: (uid) => world().leaving.get(uid),
     reservations: () => reservationsOf(world().store),
@@ -79,7 +70,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       violated: (what) => violated(`in ${TWIN}: ${what}`),
       now,
       decidedMs: (actor) => decidedMs(actor),
-      leader: () => undefined,
       isPrepared: () => false,
       leavingSince: () => undefined,
       reservations: () => reservationsOf(world().store, TWIN),
@@ -88,9 +78,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
           .store.list("pods", TWIN)
           .filter(({ metadata }) => metadata.labels?.["name"] === set),
     });
-  const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
-  const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
-  const leases = createLeaseSafety({ violated, now, isQuiet });
   /** True of a process that has not stood still for long. */
   const hasGoneOn = (actor: string): boolean => {
     const process = world()
@@ -113,14 +100,12 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
   const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
   const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs });
-  const certificates = shape.certificate && createCertificateSafety({ violated, now });
   const templates = createTemplateSafety({ zones: shape.zones, violated, now, decidedMs });
   const all: readonly Oracle[] = [
     deletions,
     safety,
-    leases,
-    certificates,
-    writes,
+    createLeaseSafety({ violated, now, suspends: shape.suspends }),
+    createWriteSafety({ violated }),
     createDryRunSafety({ violated, now }),
     checks,
     templates,
@@ -138,9 +123,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       if (event.object.metadata.namespace === TWIN) return twin?.onEvent(event, caller);
       for (const { onEvent } of all) onEvent?.(event, caller);
     },
-    onSent(caller, { method, path, body }) {
-      const text = body.toString();
-      for (const { onSent } of all) onSent?.(caller, method, path, text);
+    onSent(caller, { method, path }) {
+      for (const { onSent } of all) onSent?.(caller, method, path);
     },
     onCall(caller, { method, path, body }, status) {
       const text = body.toString();

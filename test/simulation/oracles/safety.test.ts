@@ -75,7 +75,6 @@ function judge(
     reservations: () =>
       Object.fromEntries(reserved.map((key) => [key, { uid: key, ...(key.includes("/") && { kind: "downscale" }) }])),
     listPods: (zone) => [0, 1, 2].map((ordinal) => pod(`${zone}-${ordinal}`)),
-    leader: () => ({ holder: "reconciler-2_x", sinceMs: 60_000 }),
     now: () => time,
   });
   const begin = Date.parse("2026-01-01T00:10:00Z");
@@ -361,31 +360,6 @@ describe("the oracle of safety", () => {
       }).join();
     assert.match(shrinkBoth({ [A]: 600, [B]: 600 }), /ingester-zone-b to 2 240000 ms after ingester-zone-a/);
     assert.equal(shrinkBoth({ [A]: 600, [B]: 90 }), "");
-  });
-
-  it("condemns a deletion without preconditions, and a call into another namespace", () => {
-    const remove = (body: object, namespace = NAMESPACE): string[] =>
-      judge({}, ({ onRequest }) =>
-        onRequest(
-          { ...RECONCILER, actor: "reconciler-2" },
-          "DELETE",
-          `/api/v1/namespaces/${namespace}/pods/x`,
-          JSON.stringify(body),
-        ),
-      );
-    const preconditions = { uid: "u", resourceVersion: "1" };
-    assert.deepEqual(remove({ preconditions }), []);
-    assert.match(remove({ preconditions: { uid: "u" } }).join(), /may not have judged/);
-    assert.match(remove({ preconditions }, "other").join(), /another namespace/);
-  });
-
-  it("condemns a reconciler that writes long after another one has taken the Lease", () => {
-    const written = (actor: string): string[] =>
-      judge({}, ({ onRequest }) =>
-        onRequest({ actor, call: "" }, "PATCH", `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets/${A}`, "{}"),
-      );
-    assert.deepEqual(written("reconciler-2"), []);
-    assert.match(written("reconciler-1").join(), /60000 ms after reconciler-2_x has taken the Lease/);
   });
 
   it("condemns a webhook that answers 5xx, or another request", () => {

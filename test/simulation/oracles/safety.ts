@@ -28,16 +28,12 @@ export interface SafetyOptions {
   readonly decidedMs?: ((actor: string) => number) | undefined;
   /** True of a pod that begins to end because the webhook has let somebody delete it. */
   readonly isLetGo?: ((event: StoreEvent, caller: Caller) => boolean) | undefined;
-  /** The identity that holds the reconcilers' Lease, and the milliseconds since it was taken. */
-  readonly leader: () => { readonly holder: string; readonly sinceMs: number } | undefined;
 }
 
 export interface Safety {
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   /** A request leaves a process, also one to a pod. */
   readonly onSent: (caller: Caller) => void;
-  /** A request of one of our processes, as it reached the API server. */
-  readonly onRequest: (caller: Caller, method: string, path: string, body: string) => void;
   readonly onReview: (review: Review) => void;
   /** A review that the API server gets no answer to. */
   readonly onUnanswered: (path: string, sent: string) => void;
@@ -86,7 +82,7 @@ const isToPrepare = (set: KubeObject | undefined): boolean =>
 
 /** Calls `violated` with what happened, in words. */
 export function createSafety(options: SafetyOptions): Safety {
-  const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader, isLetGo } = options;
+  const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, isLetGo } = options;
   const { namespace: own = NAMESPACE, decidedMs = () => SICK_MS } = options;
   /** The place of a pod in its zone, from 0 on. */
   const indexOf = (pod: string): number => ordinalOf(pod) - (shape.firstOrdinal ?? 0);
@@ -339,22 +335,6 @@ export function createSafety(options: SafetyOptions): Safety {
     onSent({ actor, call }) {
       const [, host = "", pod = ""] = /^\w+ http:\/\/(([^./]+)[^/:]*)/.exec(call) ?? [];
       if (replicas.has(zoneOf(pod)) && !HOST.test(host)) violated(`${actor} calls ${host}, which is no host of a pod`);
-    },
-    onRequest({ actor }, method, path, body) {
-      if (!actor.startsWith("reconciler") && !actor.startsWith("webhooks")) return;
-      if (method === "DELETE" && /\/pods\//.test(path)) {
-        const { preconditions } = JSON.parse(body || "{}") as { preconditions?: Readonly<Record<string, string>> };
-        if (!preconditions?.["uid"] || !preconditions["resourceVersion"])
-          violated(`${actor} deletes a pod that it may not have judged: ${path} ${body}`);
-      }
-      const isFenced = method !== "GET" && actor.startsWith("reconciler") && /\/(statefulsets|pods)\//.test(path);
-      const lease = isFenced ? leader() : undefined;
-      if (lease)
-        if (!lease.holder.startsWith(`${actor}_`) && lease.sinceMs > IN_FLIGHT_MS)
-          violated(`${actor} writes ${path} ${lease.sinceMs} ms after ${lease.holder} has taken the Lease`);
-      // Events about what has no namespace are in the default one.
-      if (/\/namespaces\/(?!zonewise\b|default\/events\b)/.test(path))
-        violated(`${actor} calls into another namespace: ${path}`);
     },
     onReview({ path, sent, status, answer, lateMs }) {
       if (lateMs > 0) violated(`a webhook answers ${lateMs} ms after its deadline: ${answer}`);
