@@ -1,9 +1,8 @@
 /**
- * The oracle of checks, from the store's history and Prometheus' answers alone. It shares no rule with the product.
- *
- * A zone that nothing of a new template has reached begins only after the gate's check has succeeded often enough in a
- * row for this template, unless a person's bypass of the gate lasts. The reconciler lowers a partition to release one pod,
- * after as many successes since the pod before, while all pods are there.
+ * The oracle of checks, from the store's history and Prometheus' answers alone: a zone gives up no pod that is ready for
+ * a new template before Prometheus has said yes to its gate, unless a person's bypass lasts; and a PhasedRollout releases
+ * one pod after the other, each after a yes, while the others are well. For how long a yes counts is in the tables of the
+ * rules.
  */
 import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
@@ -11,7 +10,7 @@ import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../oracles/stored.ts";
-import { type CheckShape, GATE, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
+import { GATE, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { claimOf, isCrashing } from "./phased-set.ts";
 import type { Told, Verdict } from "./prometheus.ts";
 
@@ -30,138 +29,75 @@ export interface CheckSafety {
 }
 
 const BYPASS = "zonewise.dev/bypass-gates-until";
-/** So far ahead at most a bypass may end as it is written; one that ends later never counts. */
-const MAX_BYPASS_MS = 24 * 3_600_000;
 /** So long ago at most was decided what takes effect now: a process stands still, and a call is on its way. */
 const DECIDED_MS = 150_000;
 /** Gates are read so long before the zones at most: a step that takes longer reads them again. */
 const GATES_MS = 15_000;
-/** A check that is not answered any more counts for so long, or for two periods. */
-const KEPT_MS = 60_000;
+/** No reconciler need have seen a template that was taken back so soon. */
+const UNSEEN_MS = 60_000;
 
 export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
-  /** The bypass of each zone's gates as it is written, and until when this or an earlier one may have counted. */
-  const bypasses = new Map<string, { readonly written: string | undefined; readonly to: number }>();
   /** The gate and the PhasedRollout as they are, and since when their spec is what it is. */
   const specs = new Map<string, { readonly object: KubeObject; readonly since: number }>();
-  /** Revisions that all pods of a zone have had: a way back is not gated. */
-  const ran = new Map<string, Set<string>>();
-  /** The templates of all zones, newest last. */
-  const templates: { readonly id: string; readonly at: number }[] = [];
-  const updateRevisions = new Map<string, string>();
-  /** Since when no pod of a zone has its template. */
-  const outdatedSince = new Map<string, number>();
   const known = new Set<string>();
-  /** The revisions of the zones when the group was last settled, and of the group as it is, if that is settled. */
-  const settled = new Map<string, string>();
-  let settling: readonly (readonly [string, string])[] = [];
-  let settledSince: number | undefined;
-  /** UIDs of the pods that stood when the StatefulSet of the PhasedRollout was made: no way back is theirs. */
-  let foreign: ReadonlySet<string> = new Set();
+  /** The templates of each zone, newest last. */
+  const templates = new Map<string, { readonly revision: string; readonly at: number }[]>();
+  /** Until when a bypass of each zone's gates may have counted. */
+  const bypassedUntil = new Map<string, number>();
+  const answers: Told[] = [];
   let releasedAt = 0;
   let sickSince: number | undefined;
 
-  /** By the name of a check all answers to it. */
-  const answers = new Map<string, Told[]>();
-
-  /** True if the check had succeeded often enough in a row at a time from which this may have been decided. */
-  function hasPassed(
-    check: CheckShape,
-    expr: string,
-    since: number,
-    { errors = "Error", decided = DECIDED_MS }: { readonly errors?: Verdict; readonly decided?: number } = {},
-  ): boolean {
-    const told = (answers.get(nameOf(expr)) ?? []).filter(({ at }) => at >= since);
-    const keptMs = Math.max(KEPT_MS, 2 * check.periodSeconds * 1000);
+  /** Whether Prometheus has said yes to this expression since then, as often in a row as the check wants. */
+  function hasPassed(check: unknown, expr: string, since: number, errors: Verdict = "Error"): boolean {
     let row = 0;
-    return told.some(({ at, verdict }, i) => {
-      row = verdict === "Success" || (verdict === "Error" && errors === "Success") ? row + 1 : 0;
-      const until = Math.min(told[i + 1]?.at ?? Infinity, at + keptMs);
-      return row >= check.successThreshold && until >= now() - decided;
-    });
+    return answers
+      .filter((told) => told.at >= since && nameOf(told.expr) === nameOf(expr))
+      .some(({ verdict }) => {
+        row = verdict === "Success" || (verdict === "Error" && errors === "Success") ? row + 1 : 0;
+        return row >= (numberOf(dig(check, "successThreshold")) ?? 1);
+      });
   }
 
-  /** Since when the zones have the templates that they have; a change that was taken back at once is none. */
-  function templatesSince(): number {
-    const last = templates.at(-1);
-    const other = templates.findLastIndex(
-      ({ id }, i) => id !== last?.id && (templates[i + 1]?.at ?? Infinity) - (templates[i]?.at ?? 0) > KEPT_MS,
-    );
-    const first = templates.slice(other + 1).find(({ id }) => id === last?.id);
-    return Math.min(first?.at ?? 0, now());
-  }
-
-  function onZonePod(zone: string, { object, previous }: StoreEvent, actor: string): void {
-    const gate = specs.get(GATES);
-    const spec = fieldsOf(gate?.object["spec"]);
-    const [check] = Array.isArray(spec["checks"]) ? spec["checks"] : [];
-    const when = spec["when"] as readonly string[] | undefined;
-    const isJudged =
-      spec["group"] === GROUP && spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
+  /** A reconciler takes a pod that is ready. */
+  function onTaken(pod: KubeObject, actor: string): void {
+    const zone = zoneOf(pod.metadata.name);
     const decided = Math.min(DECIDED_MS, decidedMs(actor) + GATES_MS);
-    if (!gate || !isJudged || now() - gate.since < decided || !previous || !isReady(previous)) return;
-    const revision = revisionOf(object);
-    const wanted = updateRevisions.get(zone) ?? revision;
-    const pods = listPods(zone).filter(({ metadata }) => metadata.name !== object.metadata.name);
-    if (revision === wanted || ran.get(zone)?.has(wanted) || pods.some((pod) => revisionOf(pod) !== revision)) return;
-    // The first zone of a corrected template is not held, if a rollout that was not finished had begun it.
-    if (settled.get(zone) !== revision || isUnrecorded(gate.object, zone, revision)) return;
-    if (pods.length + 1 < shape.replicas || pods.some((pod) => !isReady(pod))) return;
-    if ((bypasses.get(zone)?.to ?? 0) > now() - decidedMs(actor) - misjudgedMs(shape)) return;
+    const gate = specs.get(GATES);
+    const { group, mode, when, checks, onError, soakSeconds } = fieldsOf(gate?.object["spec"]);
+    const isAsked = group === GROUP && mode === "Enforce" && listOf(when).join() === "BeforeFirstZone,BetweenZones";
+    if (!gate || !isAsked || now() - gate.since < decided) return;
+    if ((bypassedUntil.get(zone) ?? 0) > now() - decidedMs(actor) - misjudgedMs(shape)) return;
+    const revision = revisionOf(pod);
+    const pods = listPods(zone);
+    // A zone that has begun goes on, and so does a rollout that was not finished: its first zone is not held.
+    const isWhole = pods.length >= shape.replicas && pods.every((one) => revisionOf(one) === revision);
+    const others = pods.filter(({ metadata }) => metadata.name !== pod.metadata.name);
+    if (!isWhole || !others.every(isReady) || !isSettled(gate.object, zone, revision)) return;
+    const since = seenSince(zone, decided).find((one) => one.revision !== revision)?.at;
+    const [check] = listOf(checks);
     const exprs = [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => textOf(one) ?? []);
-    const errors = spec["onError"] === "Proceed" ? "Success" : "Error";
-    const templated = templatesSince();
-    // What was decided before the templates changed had its checks for earlier ones, but not before the zone was outdated.
-    const since = now() - templated < decided ? (outdatedSince.get(zone) ?? 0) : templated;
-    if (!exprs.every((expr) => hasPassed(check as CheckShape, expr, since, { errors, decided })))
-      violated(`${zone} begins with ${object.metadata.name} although its gate has not passed`);
-    if (exprs.length === 0 && numberOf(spec["soakSeconds"]) === undefined)
-      violated(`${zone} begins with ${object.metadata.name} although nobody can read its gate`);
+    const errors = onError === "Proceed" ? "Success" : "Error";
+    if (since !== undefined && !exprs.every((expr) => hasPassed(check, expr, since, errors)))
+      violated(`${zone} begins with ${pod.metadata.name} although its gate has not passed`);
+    if (exprs.length === 0 && soakSeconds === undefined)
+      violated(`${zone} begins with ${pod.metadata.name} although nobody can read its gate`);
   }
 
-  function onZone(zone: string, object: KubeObject): void {
-    const status = fieldsOf(object["status"]);
-    const revision = textOf(status["updateRevision"]);
-    const hasOther = listPods(zone).every((pod) => revisionOf(pod) !== revision);
-    if (!hasOther) outdatedSince.delete(zone);
-    else if (!outdatedSince.has(zone)) outdatedSince.set(zone, now());
-    if (revision !== undefined) updateRevisions.set(zone, revision);
-    const id = JSON.stringify([...updateRevisions].toSorted());
-    if (templates.at(-1)?.id !== id) templates.push({ id, at: now() });
-    noteRan(zone);
-    noteSettled();
-    noteBypass(zone, object.metadata.annotations?.[BYPASS]);
-  }
+  /** The templates of a zone by which it may have been decided. */
+  const seenSince = (zone: string, ms: number) =>
+    (templates.get(zone) ?? []).filter((_, i, all) => (all[i + 1]?.at ?? Infinity) >= now() - ms);
 
-  /** It counts until the time that it names, if that is near enough, and until it is taken back at most. */
-  function noteBypass(zone: string, written: string | undefined): void {
-    const before = bypasses.get(zone);
-    if (before?.written === written) return;
-    const earlier = Math.min(before?.to ?? 0, now());
-    const until = Date.parse(written ?? "");
-    const isNear = until - now() <= MAX_BYPASS_MS;
-    bypasses.set(zone, { written, to: isNear ? Math.max(until + GATES_MS, earlier) : earlier });
-  }
-
-  /** Long enough for a reconciler to have seen it; the world begins settled. */
-  function noteSettled(): void {
-    const wanted = [...updateRevisions];
-    const isSettled =
-      wanted.length === shape.zones.length &&
-      wanted.every(([zone, revision]) => listPods(zone).every((pod) => revisionOf(pod) === revision && isReady(pod)));
-    if (settledSince !== undefined && now() - settledSince >= DECIDED_MS)
-      for (const [zone, revision] of settling) settled.set(zone, revision);
-    if (!isSettled) settledSince = undefined;
-    else if (settledSince === undefined) {
-      settledSince = settled.size === 0 ? -Infinity : now();
-      settling = wanted;
-    }
-  }
-
-  function noteRan(zone: string): void {
-    const revisions = new Set(listPods(zone).map(revisionOf));
-    const [only] = revisions;
-    if (revisions.size === 1 && only !== undefined) ran.set(zone, new Set([...(ran.get(zone) ?? []), only]));
+  function onZone({ metadata: { name, annotations }, ...zone }: KubeObject): void {
+    const revision = textOf(dig(zone, "status", "updateRevision"));
+    const all = templates.get(name) ?? [];
+    const [before, last] = all.slice(-2);
+    const isBack = before?.revision === revision && last !== undefined && now() - last.at < UNSEEN_MS;
+    if (isBack) all.pop();
+    else if (revision !== undefined && all.at(-1)?.revision !== revision) all.push({ revision, at: now() });
+    templates.set(name, all);
+    const earlier = Math.min(bypassedUntil.get(name) ?? 0, now());
+    bypassedUntil.set(name, Math.max(earlier, (Date.parse(annotations?.[BYPASS] ?? "") || 0) + GATES_MS));
   }
 
   /** The reconciler lowers the partition. */
@@ -172,20 +108,20 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     if (to >= from || !phased || phased.object.metadata.deletionTimestamp !== undefined) return;
     const spec = fieldsOf(phased.object["spec"]);
     if (spec["skipCheck"] === true || now() - phased.since < DECIDED_MS) return;
-    const status = fieldsOf(previous["status"]);
+    const { updateRevision, currentRevision } = fieldsOf(previous["status"]);
     const outdated = listPods(PHASED).filter((pod) => {
       const index = ordinalOf(pod.metadata.name);
-      return index >= to && index < from && revisionOf(pod) !== status["updateRevision"];
+      return index >= to && index < from && revisionOf(pod) !== updateRevision;
     });
     const names = outdated.map(({ metadata }) => metadata.name).join(", ");
     if (outdated.length > 1) violated(`one partition releases several pods: ${names}`);
-    const isBack = status["updateRevision"] === status["currentRevision"];
-    if (outdated.length === 0 || (isBack && outdated.every(({ metadata }) => !foreign.has(metadata.uid)))) return;
+    // A way back asks nothing.
+    if (outdated.length === 0 || updateRevision === currentRevision) return;
     // Pods that crash may be cured by their release alone.
     const areCured = listPods(PHASED).every((pod) => isReady(pod) || isCrashing(pod));
     if (sickSince !== undefined && now() - sickSince > DECIDED_MS && !areCured)
       violated(`${names} is released while another pod has long not been ready`);
-    const check = fieldsOf(spec["check"]) as unknown as CheckShape;
+    const { check } = spec;
     const expr = textOf(dig(check, "query", "expr")) ?? "";
     const isPromoted = phased.object.metadata.annotations?.["sts.plus/promote-step"] !== undefined;
     if (!isPromoted && !hasPassed(check, expr, releasedAt)) violated(`${names} is released without its checks`);
@@ -193,23 +129,19 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   }
 
   function onPhasedSet({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
-    if (type === "ADDED") foreign = new Set(listPods(PHASED).map(({ metadata }) => metadata.uid));
     if (type !== "MODIFIED" || !previous) releasedAt = now();
     else if (isReconciler(caller)) onPartition(object, previous);
     else if (templateOf(object) !== templateOf(previous)) releasedAt = now();
   }
 
   function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
-    const zone = zoneOf(object.metadata.name);
-    if (zone === PHASED) {
+    if (zoneOf(object.metadata.name) === PHASED) {
       const isSick = listPods(PHASED).some((pod) => !isReady(pod));
       sickSince = isSick ? (sickSince ?? now()) : undefined;
       return;
     }
     const begins = type === "MODIFIED" && object.metadata.deletionTimestamp !== undefined;
-    if (begins && previous?.metadata.deletionTimestamp === undefined && isReconciler(caller))
-      onZonePod(zone, { type, resource: "pods", object, ...(previous && { previous }) }, caller?.actor ?? "");
-    noteRan(zone);
+    if (begins && previous && isReady(previous) && isReconciler(caller)) onTaken(object, caller?.actor ?? "");
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {
@@ -225,30 +157,26 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   return {
     onEvent(event, caller) {
       const { resource, object } = event;
-      if (object.metadata.namespace !== NAMESPACE) return;
-      if (isGate(event) || (resource === PHASED_ROLLOUTS && object.metadata.name === PHASED)) onGuard(event);
+      const { namespace, name } = object.metadata;
+      if (namespace !== NAMESPACE) return;
+      if ((resource === GATES && name === GATE) || (resource === PHASED_ROLLOUTS && name === PHASED)) onGuard(event);
       if (resource === "pods") onPod(event, caller);
       if (resource !== "statefulsets.apps") return;
-      if (object.metadata.name === PHASED) onPhasedSet(event, caller);
-      else onZone(object.metadata.name, object);
+      if (name === PHASED) onPhasedSet(event, caller);
+      else onZone(object);
     },
-    onAnswer(told) {
-      const name = nameOf(told.expr);
-      answers.set(name, [...(answers.get(name) ?? []), told]);
-    },
+    onAnswer: (told) => void answers.push(told),
   };
 }
 
-/** No reconciler lived long enough to see that the group was settled with this revision of the zone. */
-function isUnrecorded(gate: KubeObject, zone: string, revision: string): boolean {
+/** The gate says that the group was last settled with this revision of the zone; one that says nothing began settled. */
+function isSettled(gate: KubeObject, zone: string, revision: string): boolean {
   const record = listOf(dig(gate, "status", "zones")).find((one) => dig(one, "name") === zone);
-  return (textOf(dig(record, "settledRevision")) ?? revision) !== revision;
+  return (textOf(dig(record, "settledRevision")) ?? revision) === revision;
 }
 
 /** The check that an expression asks for: it is answered alike, whatever it selects. */
 const nameOf = (expr: string): string => /^\w*/.exec(expr)?.[0] ?? "";
-/** True of an event of the gate of the world. */
-const isGate = ({ resource, object }: StoreEvent): boolean => resource === GATES && object.metadata.name === GATE;
 const isReconciler = (caller: Caller | undefined): boolean => caller?.actor.startsWith("reconciler") === true;
 const revisionOf = ({ metadata }: KubeObject): string => metadata.labels?.["controller-revision-hash"] ?? "";
 const templateOf = (set: KubeObject): string => JSON.stringify(dig(set, "spec", "template"));
