@@ -1,6 +1,5 @@
 /**
- * Webhooks of others, which judge downscales after ours, or change them, or what is released: slowly, and without a
- * reason that we know.
+ * Webhooks of others, which judge downscales after ours, or change them: slowly, and without a reason that we know.
  */
 import { dig, type Draft } from "../emulator/objects.ts";
 import { NAMESPACE } from "./names.ts";
@@ -15,36 +14,27 @@ export interface OfOthers {
   readonly ms: number;
   /** The replicas that the zone gets instead; undefined to refuse each downscale of it. */
   readonly replicas?: number | undefined;
-  /** The partition that it keeps while a PhasedRollout manages it, whatever is written. */
-  readonly partition?: number | undefined;
 }
 
-/** What they change, as the last part of their path names it. */
-const FIELDS: Readonly<Record<string, string>> = { partition: "/spec/updateStrategy/rollingUpdate/partition" };
 const REPLICAS = "/spec/replicas";
 
 export const OTHERS = "others";
 
-const IS_MANAGED = {
-  name: "is-managed",
-  expression: "has(object.metadata.annotations) && 'sts.plus/phasedRollout' in object.metadata.annotations",
-};
 const SHRINKS = {
   name: "shrinks",
   expression: "(has(object.spec.replicas) ? object.spec.replicas : 0) < oldObject.spec.replicas",
 };
 
 /** The kind of configuration that they need, and the configuration. */
-export function configurationOfOthers({ zone, ms, replicas, partition }: OfOthers): {
+export function configurationOfOthers({ zone, ms, replicas }: OfOthers): {
   readonly plural: string;
   readonly object: Draft;
 } {
-  const value = partition ?? replicas;
   const [kind, plural] =
-    value === undefined
+    replicas === undefined
       ? ["ValidatingWebhookConfiguration", "validatingwebhookconfigurations"]
       : ["MutatingWebhookConfiguration", "mutatingwebhookconfigurations"];
-  const path = `${PATH}${ms}${value === undefined ? "" : `/${value}`}${partition === undefined ? "" : "/partition"}`;
+  const path = `${PATH}${ms}${replicas === undefined ? "" : `/${replicas}`}`;
   const webhook = {
     name: "others.example.com",
     admissionReviewVersions: ["v1"],
@@ -57,10 +47,7 @@ export function configurationOfOthers({ zone, ms, replicas, partition }: OfOther
         resources: ["statefulsets", "statefulsets/scale"],
       },
     ],
-    matchConditions: [
-      { name: "is-theirs", expression: `request.name == '${zone}'` },
-      partition === undefined ? SHRINKS : IS_MANAGED,
-    ],
+    matchConditions: [{ name: "is-theirs", expression: `request.name == '${zone}'` }, SHRINKS],
     sideEffects: "None",
     timeoutSeconds: TIMEOUT_SECONDS,
   };
@@ -75,9 +62,9 @@ export function answerOfOthers(
   data: string,
 ): { readonly ms: number; readonly body: string } | undefined {
   if (!pathname.startsWith(PATH)) return undefined;
-  const [ms = "0", value, field = ""] = pathname.slice(PATH.length).split("/");
+  const [ms = "0", value] = pathname.slice(PATH.length).split("/");
   const uid = dig(JSON.parse(data), "request", "uid");
-  const patch = [{ op: "replace", path: FIELDS[field] ?? REPLICAS, value: Number(value) }];
+  const patch = [{ op: "replace", path: REPLICAS, value: Number(value) }];
   const response =
     value === undefined
       ? { uid, allowed: false, status: { code: 403, message: "not now" } }

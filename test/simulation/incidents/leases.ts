@@ -1,12 +1,11 @@
-/** Clocks that are set, API servers that differ or answer wrongly, and RolloutGroups and Leases that people change. */
+/** A Lease that people delete, and a second group that comes, goes and comes again. */
 import { drawCertificate } from "../certificates/trust.ts";
 import { dig, type Draft, textOf } from "../../emulator/objects.ts";
-import { GROUP, LEASES, NAMESPACE, OTHER_GROUP, ROLLOUT_GROUPS } from "../names.ts";
+import { GROUP, LEASES, NAMESPACE, OTHER_GROUP } from "../names.ts";
 import { type Action, insist, pause, type People, recreate, SETS, until as waitUntil } from "../person.ts";
 import { type Shape, zoneObject } from "../shape.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
 import type { Area } from "./incident.ts";
-import { make } from "../../builders.ts";
 
 const LEASE = "zonewise-reconciler";
 const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
@@ -52,12 +51,6 @@ function changeRetention(people: People, zone = people.draw.of(people.shape.zone
   });
 }
 
-/** The spec of the RolloutGroup changes. */
-const editGroup = (people: People): Promise<void> =>
-  insist(people, `${GROUPS_PATH}/${GROUP}`, {
-    spec: { progressDeadlineSeconds: people.draw.between(600, 3600) },
-  });
-
 /** Somebody deletes the Lease that nobody has. */
 const loseLease: Action = async (people) => {
   if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", 70_000))
@@ -65,25 +58,6 @@ const loseLease: Action = async (people) => {
 };
 
 const INCIDENTS: Readonly<Record<string, Action>> = {
-  editGroup: async (people) => {
-    const { draw, world } = people;
-    await until(people, () => world.store.get(ROLLOUT_GROUPS, NAMESPACE, GROUP) !== undefined, 60_000);
-    for (let edits = draw.between(2, 6); edits > 0; edits--) {
-      await editGroup(people);
-      await pause(people, draw.between(1, draw.of([20, 500, 6000])));
-    }
-  },
-  /** Before its zones are. */
-  makeGroup: ({ world, draw }) =>
-    world.ask(
-      "human",
-      "POST",
-      GROUPS_PATH,
-      make("RolloutGroup", draw.of([OTHER_GROUP, "store-gateway"]), {
-        namespace: NAMESPACE,
-        spec: { progressDeadlineSeconds: 900 },
-      }),
-    ),
   /** A second group is made, updated, and deleted with what is told of it; it comes again while the same run goes on. */
   otherGroup: async (people) => {
     const { world, shape, draw } = people;

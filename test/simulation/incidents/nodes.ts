@@ -75,15 +75,6 @@ const INCIDENTS: Area["incidents"] = {
     await long(people);
     await insist(people, nodePath(host), label(MANAGED_VALUE));
   },
-  noPolicy: async (people) => {
-    const { draw, shape, world } = people;
-    const phase = draw.of(["Staging", "Holding", "Draining", "Monitoring"]);
-    const host = await hostThat(people, (one) => phaseOf(people, one) === phase);
-    if (!host || !shape.nodes) return;
-    await world.ask("human", "DELETE", policyPath);
-    await long(people);
-    await applyPolicy(people, shape.nodes);
-  },
   /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */
   failure: async (people) => {
     const { draw } = people;

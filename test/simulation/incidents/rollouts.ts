@@ -5,17 +5,14 @@ import {
   type Action,
   annotateZone,
   changeTemplate,
-  insist,
   PATIENCE_MS,
   pause,
   type People,
   PODS,
   setOf,
-  SETS,
   until as waitUntil,
 } from "../person.ts";
-import type { Shape } from "../shape.ts";
-import { FREEZES, WINDOW } from "../windows/shape.ts";
+import { FREEZES } from "../windows/shape.ts";
 
 export const SECOND = 1000;
 const LOOK_MS = 500;
@@ -58,19 +55,6 @@ async function rollInto(people: People, zone: string): Promise<void> {
   };
   await until(people, hasBegun, 240 * SECOND);
 }
-
-/** Its pods never come up, and do not crash: they may still do so. */
-export const slowTemplate = (image: string): object => ({
-  spec: {
-    template: {
-      metadata: { annotations: { "sim/ready-after-ms": "3600000" } },
-      spec: { containers: [{ name: "main", image }] },
-    },
-  },
-});
-export const quickTemplate = ({ readyAfterMs }: Shape): object => ({
-  spec: { template: { metadata: { annotations: { "sim/ready-after-ms": String(readyAfterMs) } } } },
-});
 
 export const TAKEN_BACK: Readonly<Record<string, Action>> = {
   /** The template of a zone that has begun is taken back; a freeze holds the others, which may get a third one. */
@@ -117,9 +101,7 @@ export const TAKEN_BACK: Readonly<Record<string, Action>> = {
   },
 };
 
-/** No window, no freeze. */
+/** No freeze. */
 export const rolloutsRight: Action = async (people) => {
-  if (people.shape.windows === undefined)
-    await annotate(people, { [FREEZES]: null, [WINDOW]: null, [`${WINDOW}-duration`]: null });
-  for (const zone of people.shape.zones) await insist(people, `${SETS}/${zone}`, quickTemplate(people.shape));
+  if (people.shape.windows === undefined) await annotate(people, { [FREEZES]: null });
 };

@@ -35,15 +35,6 @@ interface Said {
   readonly back: string | undefined;
 }
 
-/** A window that opens at the midnight of one day a year, for so many seconds: its last time. */
-function openOnce(annotations: Said["annotations"], now: number): { readonly until: number } | undefined {
-  const [, day, month] = /^0 0 0 (\d+) (\d+) \*$/.exec(annotations[WINDOW] ?? "") ?? [];
-  if (day === undefined || month === undefined) return undefined;
-  const year = new Date(now).getUTCFullYear();
-  const opened = [year, year - 1].map((one) => Date.UTC(one, Number(month) - 1, Number(day))).find((at) => at < now);
-  return { until: (opened ?? 0) + 1000 * Number.parseInt(annotations[`${WINDOW}-duration`] ?? "", 10) };
-}
-
 export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSafetyOptions): WindowSafety {
   const said = new Map<string, Said[]>();
 
@@ -89,8 +80,6 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
   }
 
   function isClosed(annotations: Said["annotations"]): boolean {
-    const once = openOnce(annotations, now());
-    if (once) return now() - once.until > MISJUDGED_MS;
     const ms = now() % (OF_MINUTES * MINUTE_MS);
     const isSure = ms > OPEN_MINUTES * MINUTE_MS + MISJUDGED_MS && ms < OF_MINUTES * MINUTE_MS - MISJUDGED_MS;
     return isSure && annotations[WINDOW] !== undefined;
