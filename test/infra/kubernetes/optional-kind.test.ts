@@ -34,12 +34,6 @@ function begin() {
 }
 
 describe("a kind whose definition may be missing", () => {
-  it("is read each time while it is installed, and nothing is said", async () => {
-    const { kind, read, asked, lines } = begin();
-    for (let i = 0; i < 3; i++) assert.equal(await read(), "objects");
-    assert.deepEqual([asked(), kind.isMissing(), lines], [3, false, []]);
-  });
-
   it("is asked for once in a while when it is missing, with one line", async () => {
     const { kind, pass, read, asked, lines } = begin();
     for (let ms = 0; ms < 2500; ms += 500) {
@@ -68,16 +62,6 @@ describe("a kind whose definition may be missing", () => {
     const { kind, read, asked } = begin();
     for (const code of ["Timeout", "Forbidden", "ServerError"] as const) await assert.rejects(read(code), { code });
     assert.deepEqual([kind.isMissing(), asked()], [false, 3]);
-  });
-
-  it("stays missing if the next read fails, which is repeated at once", async () => {
-    const { kind, pass, read, lines } = begin();
-    await read("NotFound");
-    pass(1000);
-    await assert.rejects(read("Timeout"), { code: "Timeout" });
-    assert.equal(kind.isMissing(), true);
-    assert.equal(await read(), "objects");
-    assert.deepEqual(lines, [OFF, ON]);
   });
 });
 

@@ -4,7 +4,6 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/budget/act/reserve.ts";
-import { handlesOf } from "../budget-stage.ts";
 import { tickOnce } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
@@ -23,12 +22,12 @@ function clockOf({ stepper, world }: Stage, actor: string): Clock {
 /** The API server's timeout for a webhook, milliseconds. */
 const TIMEOUT_MS = 3000;
 
-function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
+function reserverOf(stage: Stage, actor: string): Reserver {
   const clock = clockOf(stage, actor);
   return createReserver({
     cluster: stage.world.connect(actor),
     clock,
-    by,
+    by: actor,
     random: () => 0,
     noteKind: () => {},
   });
@@ -40,7 +39,7 @@ function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
  */
 export async function evictor(stage: Stage, actor: string, names: readonly string[], tries = 1): Promise<void> {
   const { world, stepper } = stage;
-  const reserver = reserverOf(stage, actor, actor);
+  const reserver = reserverOf(stage, actor);
   const evictions = names.map(async (name) => {
     const uid = world.uidOf(name) ?? "";
     for (let i = 0; i < tries; i++) {
@@ -91,13 +90,6 @@ export async function downscaler(
     return void (await Promise.all(result.handles.map((handle) => reserver.release(handle, {}))));
   world.reach("a zone was scaled down");
   await world.shrink(name, to);
-}
-
-/** A process that reserves a pod and releases the reservation, as the rollout does after a refused deletion. */
-export async function hesitator(stage: Stage, actor: string, name: string): Promise<void> {
-  const reserver = reserverOf(stage, actor);
-  const result = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
-  for (const handle of handlesOf(result)) await reserver.release(handle, {});
 }
 
 /** The reconciler itself, for so many ticks. */
