@@ -150,6 +150,7 @@ async function visitRollout(first: GatheredRollout, visitor: Visitor): Promise<P
     if (!again) return { acted, failed: false };
     gathered = again;
   }
+  if (stop.aborted) return { acted, failed: false };
   const { namespace, name } = first.rollout;
   visitor.log.error("the PhasedRollout comes to no end: something undoes or changes what is written for it", {
     namespace,

@@ -86,3 +86,18 @@ it("a partition that is stored lower than it was sent is decided about again, as
   assert.notEqual(stage.set().spec.updateStrategy.rollingUpdate?.partition, 0);
   assert.ok(stage.events.some(({ reason }) => reason === "PartitionRaised"));
 });
+
+it("a tick that is stopped in the middle of a visit is no failure", async (t) => {
+  const { stage, cluster } = await open(t, (body) => body);
+  const stop = new AbortController();
+  const stopping: Cluster = {
+    ...cluster,
+    patch: (resource, patch, call) => {
+      stop.abort();
+      return cluster.patch(resource, patch, call);
+    },
+  };
+  const { acted, failed } = await stage.tick({ cluster: stopping, stop: stop.signal });
+  assert.deepEqual([acted, failed], [true, false]);
+  assert.ok(stage.logged.every((line) => !line.startsWith("error")));
+});
