@@ -34,7 +34,6 @@ export interface UpdateNode {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly labels: Readonly<Record<string, string>>;
   readonly managed: boolean;
   /** "" where the node has no zone label. */
   readonly zone: string;
@@ -81,7 +80,6 @@ export function readNode({ metadata = {}, spec, status }: Node, shadow: Shadow |
 
 function readMarks({ labels = {}, annotations = {} }: NonNullable<Node["metadata"]>) {
   return {
-    labels,
     annotations,
     managed: labels[MANAGED_LABEL] === MANAGED_VALUE,
     zone: labels[ZONE_LABEL] ?? "",

@@ -45,7 +45,6 @@ export function node(name: string, overrides: Partial<UpdateNode> = {}): UpdateN
     name,
     uid: `uid-${name}`,
     resourceVersion: "1",
-    labels: {},
     annotations: {},
     managed: true,
     zone: "",

@@ -98,7 +98,7 @@ export function label(stage: Stage, name: string, value: string | null = MANAGED
   const node = stage.emulator.store.get("nodes", undefined, name);
   if (!node) throw new Error(`no node ${name}`);
   const { [MANAGED_LABEL]: _, ...rest } = node.metadata.labels ?? {};
-  const own = { ...rest, "topology.kubernetes.io/zone": "zone-1", pool: name };
+  const own = { ...rest, "topology.kubernetes.io/zone": "zone-1" };
   const labels = value === null ? own : { ...own, [MANAGED_LABEL]: value };
   stage.emulator.store.update("nodes", { ...node, metadata: { ...node.metadata, labels } });
 }
