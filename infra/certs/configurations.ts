@@ -1,5 +1,7 @@
 /** Decides which webhook configurations are ours and which of them need our CA bundle. */
 import type { Resource, WebhookConfiguration } from "../kubernetes/resources.ts";
+import { findIssuer, readCertificates } from "./x509.ts";
+import type { KeyMaterial } from "./secret.ts";
 
 /** A label on every configuration of the installation in the namespace that it names. */
 export const NAMESPACE_LABEL = "grafana.com/namespace";
@@ -54,6 +56,19 @@ export function planInjection({ configuration }: Listed, caPem: string): JsonPat
     value: configuration.metadata?.resourceVersion ?? "",
   };
   return additions.length > 0 ? [test, ...additions] : undefined;
+}
+
+/** True if an entry trusts the serving pair but not the next pair: its injector lags behind. */
+export function lagsBehind({ configuration }: Listed, { serving, next }: KeyMaterial): boolean {
+  if (!next) return false;
+  return (configuration.webhooks ?? []).some(({ clientConfig: { caBundle } }) => {
+    try {
+      const cas = readCertificates(Buffer.from(caBundle ?? "", "base64").toString());
+      return findIssuer(serving.certificate, cas) !== undefined && findIssuer(next.certificate, cas) === undefined;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** The failure policy of one entry of a configuration (§9). */

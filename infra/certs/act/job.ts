@@ -11,7 +11,7 @@ import type { Cluster } from "../../kubernetes/cluster.ts";
 import { absent, hasCode, isTransient, RolloutError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { secrets } from "../../kubernetes/resources.ts";
-import type { Listed } from "../configurations.ts";
+import { isOurConfiguration, lagsBehind, type Listed } from "../configurations.ts";
 import { decideCertificates, SETTLE_MS, type Decision } from "../decide-certificate.ts";
 import { injectBundle, listConfigurations, logInjection, type Injection } from "./inject.ts";
 import { reviseSecret, type Issue } from "./revise.ts";
@@ -105,6 +105,8 @@ function isAnyMissed({ failed, superseded }: Injection): boolean {
 /** The distribution of the stored bundle. */
 interface Spread {
   readonly injection: Injection;
+  /** Configurations of other injectors that have the old bundle. */
+  readonly lagging: readonly Listed[];
   readonly isPublished: boolean;
   /** Every configuration has the bundle, and so have the others that it is published to. */
   readonly isSpread: boolean;
@@ -116,7 +118,7 @@ async function spreadBundle(
   stored: Stored,
   listed: readonly Listed[],
 ): Promise<Spread> {
-  if (stored.state !== "whole") return { injection: NOTHING, isSpread: false, isPublished: false };
+  if (stored.state !== "whole") return { injection: NOTHING, lagging: [], isSpread: false, isPublished: false };
   const { material } = stored;
   const isPublished = (await publish?.(material.caPem)) ?? true;
   const injection = await injectBundle(cluster, { namespace, listed, caPem: material.caPem });
@@ -124,19 +126,27 @@ async function spreadBundle(
   logInjection(log, { ...injection, superseded: [] });
   for (const { name, error } of injection.superseded)
     log.debug("a webhook configuration is read again", { configuration: name, error });
+  const lagging = listed.filter((one) => !isOurConfiguration(one, namespace) && lagsBehind(one, material));
   return {
     injection,
+    lagging,
     isPublished,
-    isSpread: (inject || publish !== undefined) && isPublished && !isAnyMissed(injection),
+    isSpread: (inject || publish !== undefined) && isPublished && !isAnyMissed(injection) && lagging.length === 0,
   };
 }
 
+function logDecision({ log, secretName }: JobInput, decision: Decision, lagging: readonly Listed[]): void {
+  const waitsFor = lagging.map(({ configuration }) => configuration.metadata?.name);
+  const level = decision.action === "keep" ? "debug" : "info";
+  log[level]("certificate", { ...decision, secret: secretName, ...(lagging.length > 0 && { waitsFor }) });
+}
+
 async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
-  const { cluster, clock, log, namespace, secretName, inject } = input;
+  const { cluster, clock, namespace, secretName, inject } = input;
   const listed = inject ? await listConfigurations(cluster, namespace) : [];
   const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);
   const stored = readStored(secret);
-  const { injection, isSpread, isPublished } = await spreadBundle(input, stored, listed);
+  const { injection, lagging, isSpread, isPublished } = await spreadBundle(input, stored, listed);
   const since = injection.patched.length > 0 ? undefined : spreadBefore;
   const spreadSince = isSpread ? (since ?? clock.monotonic()) : undefined;
 
@@ -144,7 +154,7 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   const situation = { stored, dnsNames: input.dnsNames, now: clock.now(), spreadForMs };
   const decision = decideCertificates(situation);
   if (decision.action === "refuse") throw new RolloutError("Invalid", decision.message);
-  log[decision.action === "keep" ? "debug" : "info"]("certificate", { ...decision, secret: secretName });
+  logDecision(input, decision, lagging);
   const written = await reviseSecret(cluster, decision, {
     namespace,
     secretName,

@@ -7,7 +7,7 @@ import type { Stage } from "../../../reconciler/stage.ts";
 import { jobOn, setJobStage } from "./job-stage.ts";
 import * as on from "../stage.ts";
 
-const { DAY, MUTATING } = on;
+const { DAY, MUTATING, VALIDATING } = on;
 
 let stage: Stage;
 beforeEach(async () => (stage = await setJobStage()));
@@ -39,6 +39,36 @@ describe("renewing a certificate", () => {
     await stage.time.advance(DAY);
     await run().result;
     for (const bundle of bundles()) assert.ok(!on.accepts(bundle, first) && on.accepts(bundle, text("cert")));
+  });
+
+  it("waits for another injector that lags behind, and says for which configuration", async () => {
+    await run().result;
+    const { store } = stage.emulator;
+    const annotations = { "cert-manager.io/inject-ca-from-secret": "default/cert" };
+    on.addHook(store, VALIDATING, "theirs", { annotations, caBundle: text("ca") });
+    const first = text("cert");
+    await stage.time.advance(240 * DAY);
+    const waiting = run();
+    assert.equal(await waiting.result, 0);
+    assert.equal(text("cert"), first);
+    assert.match(waiting.lines.join(""), /"reason":"BundleNotSpread".*"waitsFor":\["theirs"\]/);
+    store.remove(VALIDATING, undefined, "theirs");
+    on.addHook(store, VALIDATING, "theirs", { annotations, caBundle: text("ca") });
+    assert.equal(await run().result, 0);
+    assert.notEqual(text("cert"), first);
+  });
+
+  it("does not wait for a configuration that never trusted us", async () => {
+    await run().result;
+    const foreign = await on.issueAt(() => stage.time.now())();
+    on.addHook(stage.emulator.store, VALIDATING, "theirs", {
+      annotations: { "cert-manager.io/inject-ca-from": "x/y" },
+      caBundle: foreign.caPem,
+    });
+    const first = text("cert");
+    await stage.time.advance(240 * DAY);
+    assert.equal(await run().result, 0);
+    assert.notEqual(text("cert"), first);
   });
 
   it("holds back when a configuration cannot be patched, exits with 1, and switches in the last twelfth all the same", async () => {
