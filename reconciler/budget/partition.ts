@@ -15,10 +15,29 @@ export interface BudgetProblem {
  * milliseconds for a name of 253 characters. Patterns in use have some 30 instructions.
  */
 const MAX_INSTRUCTIONS = 300;
-/** In characters. Up to this length, compiling takes half a second at most. */
+/** In characters. */
 const MAX_LENGTH = 256;
+/**
+ * Compiling takes time in proportion to the length of what a pattern repeats: up to this length some 30 ms. Counts within
+ * counts multiply, so all are taken to be.
+ */
+const MAX_REPEATED_LENGTH = 20_000;
+const COUNT = /\{(?<least>\d+)(?:,(?<most>\d*))?\}/g;
+
 const TOO_LARGE: BudgetProblem = {
-  problem: `error parsing regexp: expression too large: podNamePartitionRegex may have ${MAX_LENGTH} characters and ${MAX_INSTRUCTIONS} instructions at most`,
+  problem: `error parsing regexp: expression too large: podNamePartitionRegex may have ${MAX_LENGTH} characters, ${MAX_REPEATED_LENGTH} with what it repeats by counts, and ${MAX_INSTRUCTIONS} instructions at most`,
+};
+
+/**
+ * Matches each form of a character beyond ASCII: the character itself, its number in hexadecimal or octal, or a class
+ * of Unicode. Ranges of such characters have large tables, and to fold their case takes milliseconds each. An escape
+ * is taken whole, so that `\\p` is none.
+ */
+const ESCAPE_OR_BEYOND =
+  /(?<beyond>[\x80-\uffff]|\\[pP]|\\x[89a-f][0-9a-f]|\\x\{0*(?:[89a-f][0-9a-f]|[1-9a-f][0-9a-f]{2,})|\\[2-7][0-7]{2})|\\[^]/gi;
+const BEYOND_ASCII: BudgetProblem = {
+  problem:
+    "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
 };
 
 /** A pattern, and the capture group that is the partition. */
@@ -39,6 +58,8 @@ export function compilePartition(pattern: string, group: number | undefined): Pa
 }
 
 function compile({ pattern, group }: Pattern): PartitionOf | BudgetProblem {
+  if (isBeyondAscii(pattern)) return BEYOND_ASCII;
+  if (repeatedLength(pattern) > MAX_REPEATED_LENGTH) return TOO_LARGE;
   try {
     const regex = RE2JS.compile(`^${pattern}$`);
     if (regex.programSize() > MAX_INSTRUCTIONS) return TOO_LARGE;
@@ -52,6 +73,16 @@ function compile({ pattern, group }: Pattern): PartitionOf | BudgetProblem {
     if (error instanceof RE2JSException) return { problem: error.message };
     throw error;
   }
+}
+
+/** Takes what only looks like a count for one, as in a class. */
+function repeatedLength(pattern: string): number {
+  const counts = [...pattern.matchAll(COUNT)].map(({ groups }) => Number(groups?.["most"] || groups?.["least"]));
+  return counts.reduce((length, count) => length * Math.max(1, count), pattern.length);
+}
+
+function isBeyondAscii(pattern: string): boolean {
+  return [...pattern.matchAll(ESCAPE_OR_BEYOND)].some(({ groups }) => groups?.["beyond"] !== undefined);
 }
 
 /** The most names that are remembered for a pattern. */

@@ -69,14 +69,17 @@ describe("a pattern that would take long", () => {
 describe("a pattern that would compile to a large program", () => {
   const tooLarge = {
     problem:
-      "invalid value: regex is not valid, got error parsing regexp: expression too large: podNamePartitionRegex may have 256 characters and 300 instructions at most",
+      "invalid value: regex is not valid, got error parsing regexp: expression too large: podNamePartitionRegex may have 256 characters, 20000 with what it repeats by counts, and 300 instructions at most",
   };
   const LARGE = [
     "((?:[a-z0-9-]?){1000})",
+    // Few instructions, but only once all of it was written out.
+    "(?:(?:zone-abcdefghijkl){0}){1000}(x)",
     "((?:[a-z0-9-]?){240})",
     "(([a-z]{10}){10}){10}",
     "((a|b){500})",
     ".{0,999}".repeat(100),
+    "((a{30}){30}){30}".repeat(4),
     `(${"a".repeat(200)}){2}`,
     `(${"(a*)*".repeat(50)})`,
     `(${"a".repeat(255)})`,
@@ -103,3 +106,72 @@ describe("a pattern that would compile to a large program", () => {
     it(`${podNamePartitionRegex.slice(0, 30)}... is not`, () =>
       void parse({ podNamePartitionRegex, podNameRegexGroup: 1 }));
 });
+
+describe("a pattern that names characters beyond ASCII, whose tables take long to build", () => {
+  const beyond = {
+    problem:
+      "invalid value: regex is not valid, got error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
+  };
+  const REFUSED = [
+    "(é)",
+    "([a-é])",
+    "(?P<é>a)",
+    "(\\x{80})",
+    "(\\x{0100})",
+    "(\\x{10FFFE})",
+    "(\\xff)",
+    "(\\200)",
+    "([\\1-\\777])",
+    "(\\pL)",
+    "([^\\P{Greek}])",
+    "(\\\\\\pL)",
+    "(\\Q\\\\E\\pL)",
+    `((?i)${"[\\x{100}-\\x{10FFFE}]".repeat(12)})`,
+    "((?i)[\\pL\\pN\\pM\\pS\\pP\\pZ\\pC\\PL\\PN\\PM\\PS\\PP\\PZ\\PC\\p{Greek}\\p{Han}])",
+  ];
+  for (const podNamePartitionRegex of REFUSED)
+    it(`${podNamePartitionRegex.slice(0, 30)} is refused, with the field's name`, () =>
+      assert.deepEqual(parseBudget(object({ podNamePartitionRegex, podNameRegexGroup: 1 })), beyond));
+
+  for (const podNamePartitionRegex of [
+    "(\\x7f|\\x{00007F}|\\177|\\01)",
+    "([^-]+.\\W\\S[^\\d])",
+    "(\\\\pL|\\\\x{100})",
+    "((?i)[[:^ascii:]])",
+  ])
+    it(`${podNamePartitionRegex} is not`, () => void parse({ podNamePartitionRegex, podNameRegexGroup: 1 }));
+});
+
+describe("a pattern of at most 256 characters", () => {
+  /** The worst that was found for each kind: what is repeated, and how deep. */
+  const UNITS = ["a", "a?", "()", "(|a)", "(a*)*", "a|b*", "[^a]", "\\W", "[[:^alpha:]]", "(?i:a|b)"];
+  const REPEATS = ["{78}", "{0,78}", "{78,}", "{8}", "{4}"];
+  for (const unit of UNITS)
+    it(`compiles to few instructions before their number is judged, whatever repeats ${unit}`, () => {
+      let compiled = 0;
+      for (const repeat of REPEATS)
+        for (const depth of [1, 2, 3]) {
+          const written = `${"(".repeat(depth)}${unit.repeat(Math.floor(200 / unit.length))}${`)${repeat}`.repeat(depth)}`;
+          const refused = compilePartition(written, 1);
+          if ("problem" in refused && !isCompiled(written)) continue;
+          compiled++;
+          assert.ok((sizeOf(written) ?? 0) < 40_000, written);
+        }
+      assert.ok(compiled > 0);
+    });
+});
+
+/** True if it is short enough, with what it repeats, to be compiled at all. */
+function isCompiled(written: string): boolean {
+  const counts = [...written.matchAll(/\{(?:\d+,)?(\d+),?\}/g)].map(([, count]) => Number(count));
+  return counts.reduce((length, count) => length * count, written.length) <= 20_000;
+}
+
+/** Undefined if the pattern does not compile. */
+function sizeOf(expression: string): number | undefined {
+  try {
+    return RE2JS.compile(expression).programSize();
+  } catch {
+    return undefined;
+  }
+}
