@@ -2,7 +2,7 @@
 import type { Flag } from "./session.ts";
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
-  { flag: "-n, --namespace <name>", summary: "namespace; by default that of the context", completes: "namespaces" },
+  { flag: "-n, --namespace <name>", summary: "namespace; by default that of the context" },
   { flag: "-A, --all-namespaces", summary: "all namespaces" },
   { flag: "--context <name>", summary: "context of the kubeconfig" },
   { flag: "--kubeconfig <file>", summary: "default: KUBECONFIG, ~/.kube/config, the pod's account" },

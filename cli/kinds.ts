@@ -1,17 +1,17 @@
 /** Kinds of objects that users name: `pod/NAME`, `sts/NAME`. */
 import { usageError } from "./exit.ts";
-import type { Completes } from "./session.ts";
+import type { Plural } from "./gather/suggest.ts";
 
-/** Kinds by their own names, with the names that complete each. */
+/** Kinds by their own names, with those of several. */
 export const KINDS = {
-  group: { completes: "groups", aliases: ["groups", "rolloutgroup", "rolloutgroups", "rg"] },
-  statefulset: { completes: "zones", aliases: ["statefulsets", "sts"] },
-  pod: { completes: "pods", aliases: ["pods", "po"] },
-  node: { completes: "nodes", aliases: ["nodes", "no"] },
-  phasedrollout: { completes: "phasedrollouts", aliases: ["phasedrollouts", "phased"] },
-  rolloutgate: { completes: "gates", aliases: ["rolloutgates", "gate", "gates"] },
-  zoneawarepoddisruptionbudget: { completes: "budgets", aliases: ["zoneawarepoddisruptionbudgets", "zpdb"] },
-} as const satisfies Readonly<Record<string, { readonly completes: Completes; readonly aliases: readonly string[] }>>;
+  group: { plural: "groups", aliases: ["groups", "rolloutgroup", "rolloutgroups", "rg"] },
+  statefulset: { plural: "statefulsets", aliases: ["statefulsets", "sts"] },
+  pod: { plural: "pods", aliases: ["pods", "po"] },
+  node: { plural: "nodes", aliases: ["nodes", "no"] },
+  phasedrollout: { plural: "phasedrollouts", aliases: ["phasedrollouts", "phased"] },
+  rolloutgate: { plural: "gates", aliases: ["rolloutgates", "gate", "gates"] },
+  zoneawarepoddisruptionbudget: { plural: "budgets", aliases: ["zoneawarepoddisruptionbudgets", "zpdb"] },
+} as const satisfies Readonly<Record<string, { readonly plural: Plural; readonly aliases: readonly string[] }>>;
 
 export type Kind = keyof typeof KINDS;
 

@@ -1,6 +1,5 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
-import { SHELLS } from "./completion.ts";
 import { collectFlag, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { bypass, pause, restart, resume } from "./commands/actions.ts";
@@ -13,7 +12,7 @@ import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 import { undo } from "./commands/undo.ts";
 import { VERSION, version } from "./commands/version.ts";
-import { type Helped, helpOfCommand, helpOfProgram } from "./output/help.ts";
+import { helpOfCommand, helpOfProgram } from "./output/help.ts";
 
 export const COMMANDS: readonly Command[] = [
   status,
@@ -34,11 +33,8 @@ export const COMMANDS: readonly Command[] = [
 
 type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<void>;
 
-/** Receives the shell whose script is requested, or the words to complete. */
-export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;
-
 /** The parser; `onCommand` receives the command that was chosen, with the flags of all levels. */
-export function createProgram(commands: readonly Command[], onCommand: OnCommand, onComplete: OnComplete): Parser {
+export function createProgram(commands: readonly Command[], onCommand: OnCommand): Parser {
   const program = new Parser("zonewise")
     .version(VERSION)
     .exitOverride()
@@ -49,32 +45,12 @@ export function createProgram(commands: readonly Command[], onCommand: OnCommand
     for (const flag of command.flags) sub.addOption(toOption(flag));
     sub.action(async () => await onCommand(command, sub.args, sub.optsWithGlobals()));
   }
-  addCompletion(program, onComplete);
   return program;
 }
 
 function helpOf(commands: readonly Command[], name: string): string {
-  const command = [...commands, COMPLETION].find((one) => one.name === name);
+  const command = commands.find((one) => one.name === name);
   return command ? helpOfCommand(command) : helpOfProgram(commands);
-}
-
-const COMPLETION: Helped = {
-  name: "completion",
-  arguments: "<shell>",
-  summary: `A completion script for ${SHELLS.join(", ")}`,
-  examples: [
-    ["completion bash > /etc/bash_completion.d/zonewise", "for all users of a machine"],
-    ["completion fish | source", "for this shell, in fish"],
-  ],
-  flags: [],
-  exits: { 0: "it was printed" },
-};
-
-function addCompletion(program: Parser, onComplete: OnComplete): void {
-  const script = program.command("completion <shell>");
-  script.action(async (shell: string) => await onComplete({ shell }));
-  const words = program.command("__complete [words...]", { hidden: true }).allowUnknownOption();
-  words.action(async () => await onComplete({ words: words.args }));
 }
 
 function toOption({ flag, summary, choices, repeats }: Flag): Option {

@@ -3,12 +3,10 @@ import { CommanderError } from "commander";
 import { hasCode } from "../infra/errors.ts";
 import { openCluster, type CliMachine } from "./connect.ts";
 import { explainError } from "./decide/explain-error.ts";
-import { CliError, EXIT, usageError, type ExitCode } from "./exit.ts";
+import { CliError, EXIT, type ExitCode } from "./exit.ts";
 import { gatherTicking } from "./gather/ticking.ts";
 import { colourful, plain, showControls } from "./output/text.ts";
-import { GLOBAL_FLAGS } from "./flags.ts";
-import { complete, findNames, readTyped, scriptOf, SHELLS } from "./completion.ts";
-import { COMMANDS, createProgram, normalize, type OnComplete } from "./program.ts";
+import { COMMANDS, createProgram, normalize } from "./program.ts";
 import type { Command, Io, Session } from "./session.ts";
 
 interface Terminal extends Omit<Io, "style" | "width">, CliMachine {}
@@ -22,13 +20,9 @@ export async function runCli(argv: readonly string[], { write, warn, confirm, ..
     ...(confirm && { confirm: (question: string) => confirm(showControls(question)) }),
   };
   let code: ExitCode = EXIT.ok;
-  const program = createProgram(
-    COMMANDS,
-    async (command, args, flags) => {
-      code = await runCommand(command, { args, flags }, terminal);
-    },
-    async (asked) => await answerShell(asked, terminal),
-  );
+  const program = createProgram(COMMANDS, async (command, args, flags) => {
+    code = await runCommand(command, { args, flags }, terminal);
+  });
   program.configureOutput({ writeOut: terminal.write, writeErr: terminal.warn });
   for (const command of program.commands) command.copyInheritedSettings(program);
   try {
@@ -39,26 +33,6 @@ export async function runCli(argv: readonly string[], { write, warn, confirm, ..
     code = tell(error, terminal);
   }
   return terminal.signal.aborted ? EXIT.interrupted : code;
-}
-
-/** A person waits at the prompt: no names are better than late ones. */
-const COMPLETION_TIMEOUT = "2s";
-
-async function answerShell(asked: Parameters<OnComplete>[0], terminal: Terminal): Promise<void> {
-  if ("shell" in asked) {
-    const script = scriptOf(asked.shell);
-    if (script === undefined)
-      throw usageError(`there are completions for ${SHELLS.join(", ")}, not for ${asked.shell}`);
-    return terminal.write(script);
-  }
-  const typed = readTyped(asked.words, [...GLOBAL_FLAGS, ...COMMANDS.flatMap(({ flags }) => flags)]);
-  const words = await complete(typed, COMMANDS, async (what) => {
-    const { close, ...opened } = await openCluster({ ...typed.flags, requestTimeout: COMPLETION_TIMEOUT }, terminal);
-    const io = { ...terminal, style: plain };
-    const session = { ...opened, noTicks: [], output: "table", io, signal: terminal.signal } as const;
-    return await findNames(session, what).finally(close);
-  });
-  terminal.write(words.map((word) => `${word}\n`).join(""));
 }
 
 /** The values of `-o`. */

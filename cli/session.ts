@@ -52,21 +52,7 @@ export interface Flag {
   readonly choices?: readonly string[];
   /** It may be given several times. */
   readonly repeats?: true;
-  /** The kind of its value, for completions. */
-  readonly completes?: Completes;
 }
-
-/** The kind of a command's arguments, for completions. */
-export type Completes =
-  | "groups"
-  | "zones"
-  | "pods"
-  | "nodes"
-  | "phasedrollouts"
-  | "gates"
-  | "budgets"
-  | "namespaces"
-  | "objects";
 
 export interface Command {
   readonly name: string;
@@ -80,7 +66,6 @@ export interface Command {
   readonly flags: readonly Flag[];
   /** The meanings of the exit codes. 2 means the same everywhere, and so does 4 where it is not among them. */
   readonly exits: Readonly<Partial<Record<ExitCode, string>>>;
-  readonly completes?: Completes;
   /** The command itself reads whether the reconcilers tick. */
   readonly asksTicking?: true;
   readonly run: (session: Session, input: Input) => Promise<ExitCode>;

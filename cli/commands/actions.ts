@@ -30,7 +30,7 @@ export interface Change {
 
 type Decide = (zones: readonly Zone[], session: Session) => readonly Change[];
 
-export const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone", completes: "zones" };
+export const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone" };
 export const DRY_RUN: Flag = { flag: "--dry-run", summary: "check the changes, and store nothing" };
 
 function defineAction(
@@ -45,7 +45,6 @@ function defineAction(
     examples,
     flags: [ZONE, DRY_RUN],
     exits: { 0: "done, or it was so already" },
-    completes: "groups",
     run: (session, input) => act(session, input, decide),
   };
 }
@@ -128,7 +127,6 @@ export const bypass: Command = {
     DRY_RUN,
   ],
   exits: { 0: "done, or it was so already" },
-  completes: "groups",
   async run(session, input) {
     const wanted = readWanted(input);
     return await act(session, input, (zones, { clock }) =>

@@ -32,7 +32,6 @@ export const retry: Command = {
   ],
   flags: [DRY_RUN],
   exits: { 0: "done, or the gate has not failed" },
-  completes: "gates",
   async run(session, input) {
     const name = nameIn(input);
     const gates = (await listGates(session)).filter(({ ref }) => ref.name === name);
@@ -54,7 +53,6 @@ export const promote: Command = {
   ],
   flags: [DRY_RUN],
   exits: { 0: "done, or it was promoted already" },
-  completes: "phasedrollouts",
   async run(session, input) {
     const name = nameIn(input);
     const rollouts = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);

@@ -37,7 +37,6 @@ export const drainOrder: Command = {
     1: "a pod may not go: it has to wait, is refused, or no budget protects it",
     4: "the first wave may begin, but it is not known whether a webhook asks the budget",
   },
-  completes: "nodes",
   asksTicking: true,
   async run(session, { args }) {
     const viewOf = createPodViews(session);

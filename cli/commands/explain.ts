@@ -81,7 +81,6 @@ export const explain: Command = {
     1: "a rule says no",
     4: "not known: the reconciler does not run, no such object, or the cluster cannot be read",
   },
-  completes: "objects",
   async run(session, { args: [object = ""] }) {
     const stopped = session.noTicks.find(({ state }) => state === "stopped");
     const found = await explainObject(session, object);
@@ -294,8 +293,8 @@ async function explainObject(session: Session, object: string): Promise<readonly
   }
   const left = kinds.includes("statefulset") ? await explainOrphanedZone(session, name) : undefined;
   if (left) return [left];
-  const unread = forbidden.map((kind) => `; ${KINDS[kind].completes} may not be read`).join("");
+  const unread = forbidden.map((kind) => `; ${KINDS[kind].plural} may not be read`).join("");
   const what = isGuess ? "nothing named" : `no ${only}`;
   const message = `${what} ${JSON.stringify(name)} found in namespace ${session.namespace}${unread}`;
-  throw await missing(session, { what: only && !isGuess ? KINDS[only].completes : "objects", name, message });
+  throw await missing(session, { what: only && !isGuess ? KINDS[only].plural : "objects", name, message });
 }

@@ -22,7 +22,6 @@ export const history: Command = {
   ],
   flags: [],
   exits: { 0: "they were read" },
-  completes: "groups",
   async run(session, { args: [group = ""] }) {
     const found = await gatherZonesOf(session, group);
     const [{ zones }, histories, events] = await Promise.all([

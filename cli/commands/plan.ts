@@ -38,7 +38,6 @@ export const plan: Command = {
     1: "there are steps, or something blocks",
     4: "not known: the reconciler does not run, no such group, or the cluster cannot be read",
   },
-  completes: "groups",
   async run(session, { args: [group = ""] }) {
     const { world } = await gatherNow(await findZones(session, group), session);
     const planned = planGroup(world, MAX_STEPS);

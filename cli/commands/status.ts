@@ -51,7 +51,6 @@ export const status: Command = {
     3: "not done yet, or not within --timeout",
     4: "not known: the reconciler does not run, nothing to wait for, or the cluster cannot be read",
   },
-  completes: "groups",
   asksTicking: true,
   async run(session, input) {
     const timeoutMs = readTimeout(input);

@@ -24,7 +24,6 @@ export const undo: Command = {
     DRY_RUN,
   ],
   exits: { 0: "done, or there was nothing to do", 1: "you did not answer yes" },
-  completes: "groups",
   async run(session, input) {
     const {
       args: [group = ""],

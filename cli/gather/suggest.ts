@@ -1,14 +1,47 @@
 /** Suggests existing names for a name that does not exist. */
 import { findNear } from "../../infra/edit-distance.ts";
 import { hasCode } from "../../infra/errors.ts";
-import { namespaces } from "../../infra/kubernetes/resources.ts";
+import { disruptionBudgets, phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
+import { namespaces, nodes, pods, type Resource } from "../../infra/kubernetes/resources.ts";
 import { listSome, MAX_NAMED } from "../../infra/cut.ts";
-import { findNames } from "../completion.ts";
+import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { CliError } from "../exit.ts";
-import type { Completes, Session } from "../session.ts";
+import type { Session } from "../session.ts";
+
+interface Named {
+  readonly metadata?: { readonly name?: string };
+}
+
+const LISTED = {
+  pods: { resource: pods, isGlobal: false },
+  gates: { resource: rolloutGates, isGlobal: false },
+  budgets: { resource: disruptionBudgets, isGlobal: false },
+  phasedrollouts: { resource: phasedRollouts, isGlobal: false },
+  nodes: { resource: nodes, isGlobal: true },
+  namespaces: { resource: namespaces, isGlobal: true },
+} as const satisfies Readonly<Record<string, { readonly resource: Resource<Named>; readonly isGlobal: boolean }>>;
+
+/** What a name may be of; `objects` are groups and their StatefulSets. */
+export type Plural = keyof typeof LISTED | "groups" | "statefulsets" | "objects";
+
+/** The names that the cluster has of these. */
+async function findNames(session: Session, what: Plural): Promise<readonly string[]> {
+  if (what === "groups" || what === "statefulsets" || what === "objects") {
+    const { groups } = await gatherZones([session.namespace], session);
+    const zones = [...groups.values()].flat();
+    const own = zones.flatMap(({ group, name }) =>
+      what === "groups" ? [group] : what === "statefulsets" ? [name] : [group, name],
+    );
+    return [...new Set(own)];
+  }
+  const { resource, isGlobal } = LISTED[what];
+  const query = isGlobal || session.namespace === "" ? {} : { namespace: session.namespace };
+  const read = ({ metadata }: Named): string => metadata?.name ?? "";
+  return (await readAll({ resource: resource as Resource<Named>, query, read }, session)).items;
+}
 
 interface Missing {
-  readonly what: Completes;
+  readonly what: Plural;
   readonly name: string;
   readonly message: string;
 }

@@ -36,12 +36,10 @@ export const helpOfProgram = (commands: readonly Command[]): string =>
       ),
     ),
     section("Flags of every command", flagRows(GLOBAL_FLAGS)),
-    "\nExamples and exit codes: zonewise COMMAND --help. Completion: source <(zonewise completion bash)\n",
+    "\nExamples and exit codes: zonewise COMMAND --help.\n",
   ].join("");
 
-export type Helped = Pick<Command, "name" | "arguments" | "summary" | "examples" | "flags" | "exits">;
-
-export const helpOfCommand = ({ name, arguments: args, summary, examples, flags, exits }: Helped): string =>
+export const helpOfCommand = ({ name, arguments: args, summary, examples, flags, exits }: Command): string =>
   [
     `${summary}\n`,
     section(

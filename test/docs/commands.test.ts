@@ -36,7 +36,7 @@ function findUnknown(call: string): string[] {
   const flags = [...GLOBAL_FLAGS, ...(named?.flags ?? [])].flatMap(({ flag }) => flag.match(/--?[a-z][a-z-]*/g) ?? []);
   const known = new Set([...flags, "--version", "--help", "--no-watch", "--watch", "--", "--no"]);
   const unknown = (words ?? []).filter((word) => word.startsWith("-") && !known.has(word.replace(/=.*/, "")));
-  const isOther = words?.some((word) => ["completion", "__complete", "version"].includes(word));
+  const isOther = words?.some((word) => ["version"].includes(word));
   return named || isOther || words?.length === 0 ? unknown : [...unknown, `no command in ${call}`];
 }
 

@@ -1,4 +1,4 @@
-/** explain of what guards pods, drain-order, doctor and completions, on the embedded cluster. */
+/** explain of what guards pods, drain-order, doctor, on the embedded cluster. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { parse } from "yaml";
@@ -197,55 +197,6 @@ describe("zonewise", { timeout: 300_000 }, () => {
     install("latest");
     assert.equal((await run("version")).code, 4);
   });
-
-  const COMPLETIONS = [
-    { words: "pl", found: "plan\n" },
-    { words: "status i", found: "ingester\n" },
-    { words: "explain zpdb/i", found: "zpdb/ingester\n" },
-    { words: "drain-order node-1 n", found: "node-2\nnode-3\n" },
-    { words: "explain ingester-zone-c", found: "ingester-zone-c\n" },
-    { words: "status --tim", found: "--timeout\n" },
-    { words: "status --conte", found: "--context\n" },
-    { words: "doctor x", found: "" },
-    { words: "plan ingester i", found: "" },
-    {
-      words: "explain po/ingester-zone-a-",
-      found: "po/ingester-zone-a-0\npo/ingester-zone-a-1\npo/ingester-zone-a-2\n",
-    },
-    { words: "explain deployment/", found: "" },
-    { words: "-n elsewhere status i", found: "" },
-    { words: "--namespace=elsewhere status i", found: "" },
-    { words: "-nelsewhere status i", found: "" },
-    { words: "--namespace = elsewhere status i", found: "" },
-    { words: "--namespace = default status i", found: "ingester\n" },
-    { words: "--namespace = def", found: "default\n" },
-    { words: "status --output =", found: "json\ntable\nwide\nyaml\n" },
-    { words: "-A status i", found: "ingester\n" },
-    { words: "-n def", found: "default\n" },
-    { words: "status -o j", found: "json\n" },
-    { words: "status --timeout 1", found: "" },
-    { words: "pause ingester --zone ingester-zone-b", found: "ingester-zone-b\n" },
-  ];
-  for (const { words, found } of COMPLETIONS)
-    it(`completes ${words}`, async (t) => {
-      const { run } = await openTerminal(t, stage);
-      assert.equal((await run(`__complete -- ${words}`)).out, found);
-    });
-
-  it("completes at once what needs no cluster, and no names where none answers", async (t) => {
-    const { run } = await openTerminal(t, stage, { env: { KUBECONFIG: "/nowhere" } });
-    assert.equal((await run("__complete -- pl")).out, "plan\n");
-    assert.deepEqual(await run("__complete -- plan i"), { code: 0, out: "", err: "" });
-  });
-
-  for (const shell of ["bash", "zsh", "fish"])
-    it(`prints completions for ${shell}, without a cluster`, async (t) => {
-      const { run } = await openTerminal(t, stage, { env: { KUBECONFIG: "/nowhere" } });
-      assert.match((await run(`completion ${shell}`)).out, /zonewise __complete -- /);
-    });
-
-  it("knows no other shell", async (t) =>
-    assert.equal((await (await openTerminal(t, stage)).run("completion tcsh")).code, 2));
 });
 
 it("drain-order lets no wave begin while a budget refuses a pod of it, though it allows another", async (t) => {
