@@ -9,8 +9,6 @@ export const KINDS = {
   pod: { plural: "pods", aliases: ["pods", "po"] },
   node: { plural: "nodes", aliases: ["nodes", "no"] },
   phasedrollout: { plural: "phasedrollouts", aliases: ["phasedrollouts", "phased"] },
-  rolloutgate: { plural: "gates", aliases: ["rolloutgates", "gate", "gates"] },
-  zoneawarepoddisruptionbudget: { plural: "budgets", aliases: ["zoneawarepoddisruptionbudgets", "zpdb"] },
 } as const satisfies Readonly<Record<string, { readonly plural: Plural; readonly aliases: readonly string[] }>>;
 
 export type Kind = keyof typeof KINDS;
@@ -19,7 +17,7 @@ export type Kind = keyof typeof KINDS;
  * The kind by its name, with or without its API group, as `kubectl get -o name` prints it. Undefined for an unknown
  * kind.
  */
-export function findKind(text: string): Kind | undefined {
+function findKind(text: string): Kind | undefined {
   const [name = ""] = text.toLowerCase().split(".");
   const all = Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][];
   return all.find(([kind, { aliases }]) => kind === name || (aliases as readonly string[]).includes(name))?.[0];

@@ -3,31 +3,18 @@
  * (§18.5).
  */
 import { absent, hasCode } from "../../infra/errors.ts";
-import { disruptionBudgets, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
-import { nodes, pods, type Resource, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
-import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
-import { isReadable, readGate } from "../../reconciler/gates/gate.ts";
+import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameOfGroup } from "../../reconciler/group-status/status.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
-import {
-  allow,
-  type Blocker,
-  deny,
-  denyUnguarded,
-  denyWithoutTick,
-  type Explanation,
-  STOPPED,
-} from "../decide/answer.ts";
-import { edit } from "../decide/doctor/check.ts";
+import { denyUnguarded, denyWithoutTick, type Explanation, STOPPED } from "../decide/answer.ts";
 import {
   addAnswer,
   explainBypasses,
   explainGroup,
-  explainOrphans,
   explainPod,
   explainRefusals,
   explainUnmanaged,
@@ -35,12 +22,11 @@ import {
 } from "../decide/explain-group.ts";
 import { explainDrain, explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
-import { holdsOf } from "../decide/group-state.ts";
 import { denyUnbudgeted } from "../decide/unbudgeted.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { KINDS, type Kind, readObject } from "../kinds.ts";
 import { askEviction } from "../gather/guard.ts";
-import { findGroup, findOrphanedZone, gatherGroups, gatherLost } from "../gather/groups.ts";
+import { findGroup, gatherGroups, gatherLost } from "../gather/groups.ts";
 import { gatherNodeUpdate, gatherPhased, gatherRefusals } from "../gather/records.ts";
 import { missing } from "../gather/suggest.ts";
 import { createPodViews, gatherNow, type PodView } from "../gather/world.ts";
@@ -99,13 +85,7 @@ export const explain: Command = {
 };
 
 /** Kinds that ticks alone bring forward, or whose answer comes from what ticks have recorded. */
-const BY_TICKS: ReadonlySet<string> = new Set<Kind>([
-  "group",
-  "statefulset",
-  "phasedrollout",
-  "rolloutgate",
-  "zoneawarepoddisruptionbudget",
-]);
+const BY_TICKS: ReadonlySet<string> = new Set<Kind>(["group", "statefulset", "phasedrollout"]);
 
 const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {
@@ -156,67 +136,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
     return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
-  rolloutgate: explainByGroups({
-    kind: "RolloutGate",
-    resource: rolloutGates,
-    editAs: "rolloutgate",
-    reason: "GateInvalid",
-    findProblem(object) {
-      const gate = readGate(object);
-      return gate && isReadable(gate) ? undefined : "its spec cannot be read";
-    },
-  }),
-  zoneawarepoddisruptionbudget: explainByGroups({
-    kind: BUDGET_KIND,
-    resource: disruptionBudgets,
-    editAs: "zpdb",
-    reason: "BudgetInvalid",
-    findProblem(object) {
-      const budget = parseBudget({ kind: BUDGET_KIND, ...object });
-      return "problem" in budget ? `every eviction of its pods is refused: ${budget.problem}` : undefined;
-    },
-  }),
 };
-
-/** A kind of objects that explain itself names as the cause of a wait. */
-interface Cause<T> {
-  readonly kind: string;
-  readonly resource: Resource<T>;
-  /** Its name in the command that corrects it. */
-  readonly editAs: string;
-  /** That of an object that cannot be read. */
-  readonly reason: "GateInvalid" | "BudgetInvalid";
-  readonly findProblem: (object: T) => string | undefined;
-}
-
-/** Explains a cause by what makes it unreadable, and by the groups that wait for it. */
-function explainByGroups<T extends object>({ kind, resource, editAs, reason, findProblem }: Cause<T>): Explain {
-  return async (session, name, isGuess) => {
-    const ref = { namespace: session.namespace, name };
-    const object = await session.cluster.get(resource, ref).catch(isGuess ? absentOrForbidden : absent);
-    if (object === FORBIDDEN) return FORBIDDEN;
-    if (!object) return undefined;
-    const isNamed = (one: Blocker): boolean => one.kind === kind && one.name === name;
-    const groups = await gatherGroups(session, session.namespace);
-    const waiting = groups.filter((state) => holdsOf(state).some(({ objects }) => objects.some(isNamed)));
-    const explained = await Promise.all(waiting.map(async ({ group }) => await EXPLAIN.group(session, group, false)));
-    const answers = explained.flatMap((found) => (found === FORBIDDEN ? [] : (found ?? [])));
-    const message = findProblem(object);
-    if (message === undefined && answers.length > 0) return answers;
-    const own =
-      message === undefined
-        ? allow("wait", "no rollout group waits for it", "Groups")
-        : deny({
-            question: "valid",
-            reason,
-            rule: "its spec is valid",
-            message,
-            objects: [],
-            remedy: edit(ref, editAs),
-          });
-    return [{ kind: kind.toLowerCase(), name, answers: [own] }, ...answers];
-  };
-}
 
 /** The answers, and that of the API server where it has no effect: our webhook has answered a probe, or there is none. */
 async function askApiServer(
@@ -254,14 +174,6 @@ async function explainInGroup(session: Session, object: StatefulSet): Promise<re
   return zone ? await addRecorded(session, explainZone(zone, state, world), { world, zones: [zone] }) : [];
 }
 
-/** A StatefulSet that is gone, or has none of the pods that it has made. */
-async function explainOrphanedZone(session: Session, name: string): Promise<Explained | undefined> {
-  const found = await findOrphanedZone(name, session).catch(absentOrForbidden);
-  if (!found || found === FORBIDDEN) return undefined;
-  const scene = { namespace: session.namespace, group: found.group, zones: [], budgets: [] };
-  return { kind: "statefulset", name, answers: [explainOrphans(found.orphan, scene, session.clock.now())] };
-}
-
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {
   return (await gatherPhased(session)).filter(({ rollout }) => rollout.targetRef === statefulSet);
 }
@@ -291,8 +203,6 @@ async function explainObject(session: Session, object: string): Promise<readonly
     if (explained === FORBIDDEN) forbidden.push(kind);
     else if (explained) return explained;
   }
-  const left = kinds.includes("statefulset") ? await explainOrphanedZone(session, name) : undefined;
-  if (left) return [left];
   const unread = forbidden.map((kind) => `; ${KINDS[kind].plural} may not be read`).join("");
   const what = isGuess ? "nothing named" : `no ${only}`;
   const message = `${what} ${JSON.stringify(name)} found in namespace ${session.namespace}${unread}`;

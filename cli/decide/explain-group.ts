@@ -27,7 +27,6 @@ import {
   type Scene,
 } from "./answer.ts";
 import { describeHealth, isReady, isTerminating } from "../../reconciler/model/health.ts";
-import { describeOrphaning, holdForOrphans } from "../../reconciler/model/orphans.ts";
 import { how, kubectl } from "../../reconciler/model/remedy.ts";
 import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
 import { holdsOf, isRecorded, notePause, type GroupState } from "./group-state.ts";
@@ -72,15 +71,6 @@ function explainNow(
 /** There is nothing to do. Where these zones are all paused, a new template would wait too. */
 const explainSettled = (zones: readonly ZoneWithPods[]): Explanation =>
   allow(ROLL, [UP_TO_DATE, ...notePause(zones)].join("; "), NOTHING_TO_DO);
-
-/** The pods that a StatefulSet which is gone has left behind. */
-export function explainOrphans(orphan: ZoneWithPods, scene: Scene, now: number): Explanation {
-  const held = holdForOrphans([orphan]);
-  if (held) return explainHold(held, ROLL, { scene, recorded: [], now });
-  const { name, pods } = orphan;
-  const message = `${describeOrphaning(orphan)}: its pods (${listNames(pods.map((pod) => pod.name))}) count as a zone until a StatefulSet ${name} adopts them; nothing replaces them`;
-  return allow(ROLL, message, "Orphaned");
-}
 
 /** One answer for each zone that may begin without its gates, whatever else holds the group. */
 export const explainBypasses = (zones: readonly ZoneWithPods[], { gates, now }: World): Explanation[] =>

@@ -16,7 +16,7 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { findOrphans, gatherGroupZones, gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { nameOfGroup } from "../../reconciler/group-status/status.ts";
-import { groupKey, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
+import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
 import { type GroupState, withOrphans } from "../decide/group-state.ts";
 import { CliError } from "../exit.ts";
 import type { Session } from "../session.ts";
@@ -150,19 +150,6 @@ export async function gatherLost(reader: Reader, group: string): Promise<readonl
     if (!hasCode(error, "Forbidden", "Invalid")) throw error;
     return [];
   });
-}
-
-/** The pods that a StatefulSet of this name has left behind, with the group that they name; undefined without any. */
-export async function findOrphanedZone(
-  name: string,
-  reader: Reader,
-): Promise<{ readonly group: string; readonly orphan: ZoneWithPods } | undefined> {
-  const own = await listPods(reader, LABELS.rolloutGroup, ({ madeBy }) => madeBy === name);
-  const [first] = own;
-  if (!first) return undefined;
-  const zones = await gatherGroupZones(groupOf(first), reader);
-  const [orphan] = await findOrphans(own, zones, reader);
-  return orphan && { group: groupOf(first).group, orphan };
 }
 
 /** True if the namespace has a StatefulSet in a group, a PhasedRollout or a budget; also if that may not be read. */

@@ -1,7 +1,7 @@
 /** Suggests existing names for a name that does not exist. */
 import { findNear } from "../../infra/edit-distance.ts";
 import { hasCode } from "../../infra/errors.ts";
-import { disruptionBudgets, phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
+import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
 import { namespaces, nodes, pods, type Resource } from "../../infra/kubernetes/resources.ts";
 import { listSome, MAX_NAMED } from "../../infra/cut.ts";
 import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
@@ -15,7 +15,6 @@ interface Named {
 const LISTED = {
   pods: { resource: pods, isGlobal: false },
   gates: { resource: rolloutGates, isGlobal: false },
-  budgets: { resource: disruptionBudgets, isGlobal: false },
   phasedrollouts: { resource: phasedRollouts, isGlobal: false },
   nodes: { resource: nodes, isGlobal: true },
   namespaces: { resource: namespaces, isGlobal: true },

@@ -1,13 +1,13 @@
 /** explain of what guards pods, drain-order, doctor, on the embedded cluster. */
 import assert from "node:assert/strict";
-import { after, before, describe, it, type TestContext } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
 import { add, amend, drop } from "../../builders.ts";
 import { define } from "../../demo/definitions.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions, openGuarded } from "../guard-stage.ts";
-import { openTerminal, writeLease } from "../stage.ts";
+import { openTerminal } from "../stage.ts";
 
 const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
 
@@ -51,52 +51,6 @@ describe("zonewise", { timeout: 300_000 }, () => {
     t.after(faults.inject({ verb: "create", resource: "pods", effect: { kind: "forbidden", user: "ann" } }));
     assert.equal((await run("explain pod/ingester-zone-a-0")).code, 0);
   });
-
-  const GATE = { group: "nobody", soakSeconds: 60 };
-  const REFUSED = /every eviction of its pods is refused: invalid value: max unavailable must be .* got -1\n/;
-  const makeGate = (t: TestContext, spec: object): void => {
-    add(stage.emulator.store, "RolloutGate", "gate", { spec });
-    t.after(() => drop(stage.emulator.store, "RolloutGate", "gate"));
-  };
-
-  it("explain of a budget or a gate says who waits for it, and no more", async (t) => {
-    const { run } = await openTerminal(t, stage);
-    makeGate(t, GATE);
-    for (const name of ["zpdb/ingester", "gate/gate"]) {
-      const { code, out } = await run(`explain ${name}`);
-      assert.equal(code, 0, out);
-      assert.match(out, /^\w+\/\w+\n {2}Groups: {2}no rollout group waits for it\n$/);
-    }
-  });
-
-  it("explain of a budget or a gate is 4 while no tick records who waits", async (t) => {
-    makeGate(t, GATE);
-    writeLease(stage, { holder: "", tickedMs: 3_600_000, renewedMs: 3_600_000 });
-    const { run } = await openTerminal(t, stage, { ticks: false });
-    for (const name of ["zpdb/ingester", "gate/gate"]) {
-      const { code, out } = await run(`explain ${name}`);
-      assert.equal(code, 4, out);
-      assert.match(out, /^warning {2}the reconciler has not run since /);
-    }
-  });
-
-  for (const { name, reason, why, fix } of [
-    { name: "zpdb/invalid", reason: "BudgetInvalid", why: REFUSED, fix: "edit zpdb invalid" },
-    { name: "invalid", reason: "BudgetInvalid", why: REFUSED, fix: "edit zpdb invalid" },
-    { name: "gate/gate", reason: "GateInvalid", why: /its spec cannot be read\n/, fix: "edit rolloutgate gate" },
-  ])
-    it(`explain ${name} says what is wrong with one that cannot be read`, async (t) => {
-      const { run } = await openTerminal(t, stage);
-      writeBudget(stage, { maxUnavailable: -1, selector: { matchLabels: { app: "none" } } }, "invalid");
-      t.after(() => drop(stage.emulator.store, "ZoneAwarePodDisruptionBudget", "invalid"));
-      makeGate(t, { group: "nobody", checks: [{ name: "a" }] });
-      const { code, out } = await run(`explain ${name}`);
-      assert.equal(code, 1, out);
-      assert.ok(out.includes(`\n  valid: no  ${reason}\n`), out);
-      assert.match(out, why);
-      assert.match(out, new RegExp(` fix\\n +kubectl -n default ${fix}\\n`));
-      assert.doesNotMatch(out, /no rollout group/);
-    });
 
   it("drain-order puts nodes with pods of several zones apart, and suggests nodes", async (t) => {
     const { run, json } = await openTerminal(t, stage);
