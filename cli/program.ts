@@ -1,5 +1,6 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
+import own from "../package.json" with { type: "json" };
 import { collectFlag, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { bypass, pause, restart, resume } from "./commands/actions.ts";
@@ -11,7 +12,6 @@ import { history } from "./commands/history.ts";
 import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 import { undo } from "./commands/undo.ts";
-import { VERSION, version } from "./commands/version.ts";
 import { helpOfCommand, helpOfProgram } from "./output/help.ts";
 
 export const COMMANDS: readonly Command[] = [
@@ -28,7 +28,6 @@ export const COMMANDS: readonly Command[] = [
   promote,
   bypass,
   doctor,
-  version,
 ];
 
 type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<void>;
@@ -36,7 +35,7 @@ type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Rec
 /** The parser; `onCommand` receives the command that was chosen, with the flags of all levels. */
 export function createProgram(commands: readonly Command[], onCommand: OnCommand): Parser {
   const program = new Parser("zonewise")
-    .version(VERSION)
+    .version(own.version)
     .exitOverride()
     .configureHelp({ formatHelp: (of) => helpOf(commands, of.name()) });
   for (const flag of GLOBAL_FLAGS) program.addOption(toOption(flag));

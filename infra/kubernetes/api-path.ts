@@ -12,7 +12,6 @@ export interface Place {
 
 /** The path of a collection, an object or its subresource. Throws `Invalid` for a name that cannot stand in it. */
 export function pathOf(resource: resources.Resource, { namespace, name, subresource }: Place): string {
-  if (resource.version === "") return `/${resource.plural}`;
   const root = resource.group === "" ? ["api"] : ["apis", resource.group];
   const scope = namespace === undefined ? [] : ["namespaces", namespace];
   const object = name === undefined ? [] : [name];

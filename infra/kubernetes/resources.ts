@@ -116,8 +116,6 @@ type Deployment = Pick<StatefulSet, "metadata"> & {
   };
 };
 export const deployments: Resource<Deployment> = resourceOf("apps/v1", "deployments");
-/** No object of an API group: the one document `/version`. */
-export const serverVersion: Resource<{ readonly gitVersion: string }> = { group: "", version: "", plural: "version" };
 export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = resourceOf("apps/v1", "replicasets");
 export const pods: Resource<PodObject> = { ...resourceOf("v1", "pods"), createListDecoder: createPodListDecoder };
 export const leases: Resource<Lease> = resourceOf("coordination.k8s.io/v1", "leases");

@@ -127,30 +127,6 @@ describe("zonewise", { timeout: 300_000 }, () => {
       assert.equal(Object.keys(first).join(" "), fields);
       assert.deepEqual(parse((await run(`${line} -o yaml`)).out), value);
     });
-
-  it("version compares itself with what is installed, by the tag of its image", async (t) => {
-    const { run, json } = await openTerminal(t, stage);
-    const { store } = stage.emulator;
-    const none = await run("version");
-    assert.deepEqual([none.code, /nothing is installed for default/.test(none.out)], [4, true]);
-    const { version } = await json<{ version: string }>("version");
-    const install = (tag: string): void => {
-      const containers = [{ name: "reconciler", image: `registry.invalid/zonewise:${tag}` }];
-      const spec = { schedule: "* * * * *", jobTemplate: { spec: { template: { spec: { containers } } } } };
-      amend(store, "CronJob", "zonewise-reconciler", { spec });
-    };
-    add(store, "CronJob", "zonewise-reconciler");
-    t.after(() => drop(store, "CronJob", "zonewise-reconciler"));
-    install(version);
-    const same = await run("version");
-    assert.equal(same.code, 0, same.out);
-    assert.match(same.out, new RegExp(`^this command +${version}\n.*reconciler +${version}\nAPI server +v1\\.`, "m"));
-    install("0.0.1");
-    const { code, out } = await run("version");
-    assert.deepEqual([code, /0\.0\.1 +this command is/.test(out)], [1, true], out);
-    install("latest");
-    assert.equal((await run("version")).code, 4);
-  });
 });
 
 it("drain-order lets no wave begin while a budget refuses a pod of it, though it allows another", async (t) => {
