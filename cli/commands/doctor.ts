@@ -1,11 +1,10 @@
 /** `zonewise doctor`: finds objects that were accepted but do not do what they are meant for. */
 import { EXIT } from "../exit.ts";
 import { examine } from "../gather/examine.ts";
-import { hasOurs } from "../gather/groups.ts";
 import { gatherTicking } from "../gather/ticking.ts";
 import { print } from "../output/print.ts";
 import { layRemedy, wrapAfter } from "../output/table.ts";
-import type { Command, Session } from "../session.ts";
+import type { Command } from "../session.ts";
 
 /** Checks whose findings mean that something could not be examined: they do not count as "all is well". */
 const NOT_SEEN: ReadonlySet<string> = new Set(["not-checked", "not-tried"]);
@@ -29,7 +28,7 @@ export const doctor: Command = {
   },
   asksTicking: true,
   async run(session) {
-    const findings = await examine(session, await gatherTickingOf(session));
+    const findings = await examine(session, await gatherTicking(session));
     const { io } = session;
     print(session, findings, () => {
       const blocks = findings.map(({ level, check, object, message, fix }) => {
@@ -43,15 +42,3 @@ export const doctor: Command = {
     return findings.some(({ check }) => NOT_SEEN.has(check)) ? EXIT.unknown : EXIT.ok;
   },
 };
-
-/** A namespace without objects of ours needs no reconciler. */
-async function gatherTickingOf(session: Session) {
-  const noTicks = await gatherTicking(session);
-  if (noTicks.every(({ reason }) => reason !== "NotInstalled") || (await hasOurs(session))) return noTicks;
-  session.io.warn(
-    session.namespace === ""
-      ? "no namespace has anything of Zonewise\n"
-      : `namespace ${session.namespace} has nothing of Zonewise: use -n for another one, or -A\n`,
-  );
-  return noTicks.filter(({ reason }) => reason !== "NotInstalled");
-}

@@ -10,7 +10,6 @@ import {
   type ObjectMeta,
   podDisruptionBudgets,
   statefulSets,
-  subjectReviews,
   validatingWebhooks,
   type Resource,
 } from "../../infra/kubernetes/resources.ts";
@@ -24,15 +23,13 @@ import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { isGrouped } from "../../reconciler/remedies/leader.ts";
 import { concerns, type NoTick, ORIGINAL } from "../../reconciler/report/ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { type Finding, type Found, type Keyed, type Registered, type StoredZone } from "../decide/doctor/check.ts";
+import { type Finding, type Found, type Keyed, type StoredZone } from "../decide/doctor/check.ts";
 import { diagnose } from "../decide/doctor/checks.ts";
 import { DEFINED_KINDS, SHARED_DEFINITIONS } from "../decide/doctor/installation.ts";
-import { RECONCILER_RIGHTS, type Right } from "../decide/doctor/rights.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 import { createGuards } from "./guard.ts";
 import { gatherOrphans } from "./groups.ts";
-import { CRON_JOB, HOME } from "./settings.ts";
 
 async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide = false): Promise<T[]> {
   const query = isClusterWide || session.namespace === "" ? {} : { namespace: session.namespace };
@@ -72,42 +69,6 @@ async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): P
   return found.flatMap(({ group, orphans = [] }) => orphans.map((zone) => ({ group, zone })));
 }
 
-/** The rights that a user does not have in the namespace. */
-async function findDenied({ cluster, namespace }: Session, user: string): Promise<Right[]> {
-  const isAllowed = RECONCILER_RIGHTS.map(async (right) => {
-    const spec = { user, resourceAttributes: { ...right, namespace } };
-    const body = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec };
-    const { status } = await cluster.create(subjectReviews, { body });
-    return status?.allowed === true;
-  });
-  const answers = await Promise.all(isAllowed);
-  return RECONCILER_RIGHTS.filter((_, i) => !answers[i]);
-}
-
-/**
- * Finds the reconciler's account by its name in the namespace that it serves, or in that of an installation for all.
- */
-async function gatherMissingRights(session: Session): Promise<readonly Right[]> {
-  const homes = [...new Set([session.namespace || HOME, HOME])];
-  const users = homes.map((one) => `system:serviceaccount:${one}:${CRON_JOB}`);
-  const missing = await Promise.all(users.map(async (user) => await findDenied(session, user)));
-  return missing.toSorted((a, b) => a.length - b.length)[0] ?? [];
-}
-
-const mutatingPolicies: Resource<Registered> = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  plural: "mutatingadmissionpolicies",
-};
-
-/** What admission may raise partitions by. */
-async function gatherRaising(session: Session): Promise<readonly Registered[]> {
-  const lists = [mutatingPolicies, mutatingWebhooks as Resource<Registered>].map(
-    async (resource) => (await listAll(session, resource, true).catch(absent)) ?? [],
-  );
-  return (await Promise.all(lists)).flat();
-}
-
 type KeyedObject = { readonly metadata?: ObjectMeta | undefined };
 
 const keysOf =
@@ -135,11 +96,9 @@ async function gatherUsers(session: Session, objects: readonly StoredZone[], tel
     tell("gates", listDefined(session, rolloutGates), []),
     tell("PhasedRollouts", listDefined(session, phasedRollouts), []),
   ]);
-  const hasPhased = guarded.length > 0;
-  const [guards, phased, raising] = await Promise.all([
+  const [guards, phased] = await Promise.all([
     gatherGuards(session, budgets),
-    hasPhased ? gatherRollouts(session.namespace, "NoData", session) : { rollouts: [] },
-    hasPhased ? tell("what raises partitions", gatherRaising(session), undefined) : undefined,
+    guarded.length > 0 ? gatherRollouts(session.namespace, "NoData", session) : { rollouts: [] },
   ]);
   return {
     budgets,
@@ -148,7 +107,6 @@ async function gatherUsers(session: Session, objects: readonly StoredZone[], tel
     orphans,
     phased: phased.rollouts,
     claimed: objects.map(({ object }) => readTarget(object)).filter(({ owner }) => owner !== undefined),
-    raising,
     gates: gates.flatMap((gate) => readGate(gate) ?? []),
     keyed: [...objects.map(keysOfZone), ...gates.map(keysOf("rolloutgate")), ...guarded.map(keysOf("phasedrollout"))],
   };
@@ -175,8 +133,7 @@ export async function examine(session: Session, noTicks: readonly NoTick[]): Pro
   const sets = (found ?? []).map((object) => ({ object, zone: readZone(object) }));
   const common = { unread, sets, keyed: sets.map(keysOfZone), now: session.clock.now() };
   const hooks = [validatingWebhooks, mutatingWebhooks].map(async (resource) => await listAll(session, resource, true));
-  const [missingRights, originals, webhooks, missingKinds, owned, users] = await Promise.all([
-    tell("rights of the reconciler", gatherMissingRights(session), []),
+  const [originals, webhooks, missingKinds, owned, users] = await Promise.all([
     gatherOriginals(session, { sets, noTicks, tell }),
     tell("webhook configurations", Promise.all(hooks), []),
     tell("definitions", gatherMissingKinds(session), []),
@@ -186,7 +143,6 @@ export async function examine(session: Session, noTicks: readonly NoTick[]): Pro
   return diagnose({
     ...common,
     noTicks,
-    missingRights,
     originals,
     webhooks: webhooks.flat(),
     missingKinds,

@@ -5,13 +5,8 @@
 import { absent, hasCode } from "../../infra/errors.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
 import type { Source } from "../../infra/kubernetes/context.ts";
-import {
-  disruptionBudgets,
-  phasedRollouts,
-  rolloutGroups,
-  type RolloutGroup,
-} from "../../infra/kubernetes/custom-resources.ts";
-import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/custom-resources.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { type Pod, readPod } from "../../reconciler/model/pod.ts";
 import { findOrphans, gatherGroupZones, gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
@@ -150,22 +145,6 @@ export async function gatherLost(reader: Reader, group: string): Promise<readonl
     if (!hasCode(error, "Forbidden", "Invalid")) throw error;
     return [];
   });
-}
-
-/** True if the namespace has a StatefulSet in a group, a PhasedRollout or a budget; also if that may not be read. */
-export async function hasOurs({ cluster, namespace }: Pick<Session, "cluster" | "namespace">): Promise<boolean> {
-  const lists = [
-    cluster.list(statefulSets, { namespace, labelSelector: LABELS.rolloutGroup }),
-    cluster.list(phasedRollouts, { namespace }),
-    cluster.list(disruptionBudgets, { namespace }),
-  ];
-  const isIn = await Promise.all(
-    lists.map(async (list) => ((await collect<unknown>(list).catch(absent)) ?? []).length > 0),
-  ).catch((error: unknown) => {
-    if (!hasCode(error, "Forbidden")) throw error;
-    return [true];
-  });
-  return isIn.includes(true);
 }
 
 /** The zones of one group, with its record. The schema of the definition keeps it valid. */

@@ -15,7 +15,6 @@ import type {
   V1PodStatus,
   V1Scale,
   V1Secret,
-  V1SelfSubjectAccessReview,
   V1StatefulSet,
   V1TokenReview,
   V1ValidatingWebhookConfiguration,
@@ -101,7 +100,6 @@ export interface Definition {
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
 export type ControllerRevision = Json<V1ControllerRevision>;
-type AccessReview = Json<V1SelfSubjectAccessReview>;
 export type Secret = Json<V1Secret>;
 type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
@@ -133,8 +131,6 @@ export const definitions: Resource<Definition> = resourceOf("apiextensions.k8s.i
 export const events: Resource<Event> = resourceOf("v1", "events");
 export const controllerRevisions: Resource<ControllerRevision> = resourceOf("apps/v1", "controllerrevisions");
 /** Only created: the answer is its status. */
-export const subjectReviews: Resource<AccessReview> = resourceOf("authorization.k8s.io/v1", "subjectaccessreviews");
-export const accessReviews: Resource<AccessReview> = resourceOf("authorization.k8s.io/v1", "selfsubjectaccessreviews");
 /** Only created: the answer is its status. */
 export const tokenReviews: Resource<TokenReview> = resourceOf("authentication.k8s.io/v1", "tokenreviews");
 

@@ -332,8 +332,15 @@ function preparedPod(context: RuleContext): string | undefined {
   return pods.find(({ name }) => new RegExp(`\\b${name}\\b`).test(context.message))?.name;
 }
 
+/** As the API server says it of the reconciler. */
+const FORBIDDEN = /is forbidden: User "system:serviceaccount:/;
+
 /** The remedy for a recorded reason. An error is no reason: its message says what to fix. */
-export const remedyFor = (reason: string, context: RuleContext): string =>
-  isKnown(reason) ? RULES[reason].remedy(context) : "fix what the message names; the next tick tries again";
+export function remedyFor(reason: string, context: RuleContext): string {
+  if (isKnown(reason)) return RULES[reason].remedy(context);
+  return FORBIDDEN.test(context.message)
+    ? how("give the reconciler its rights", "kubectl apply -k infra/manifests/reconciler")
+    : "fix what the message names; the next tick tries again";
+}
 
 export const isKnown = (reason: string): reason is Reason | Denial => Object.hasOwn(RULES, reason);

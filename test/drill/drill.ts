@@ -2,7 +2,7 @@
  * A drill: tries whatever serves the namespace on three zones of its own, and reports which promises held. It removes
  * what it makes, also after a Ctrl-C; the next run removes the objects of a killed one.
  */
-import { describeRight, type Right } from "../../cli/decide/doctor/rights.ts";
+import { describeRight, type Right } from "./rights.ts";
 import { CliError, EXIT, type ExitCode } from "../../cli/exit.ts";
 import { CRON_JOB, HOME, type ReadSettings } from "../../cli/gather/settings.ts";
 import { gatherTicking } from "../../cli/gather/ticking.ts";
@@ -11,7 +11,7 @@ import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import { messageOf } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { accessReviews, type CronJob, cronJobs } from "../../infra/kubernetes/resources.ts";
+import { type CronJob, cronJobs, resourceOf } from "../../infra/kubernetes/resources.ts";
 import { createHistory } from "./history.ts";
 import { judge, type Row } from "./judge.ts";
 import { findLeftovers, type Leftover, type Place, removePlace, renew, type Caller } from "./place.ts";
@@ -117,6 +117,11 @@ async function requireBudgets({ cluster }: Surroundings): Promise<void> {
     hint: "kubectl apply -k infra/manifests/crds",
   });
 }
+
+const accessReviews = resourceOf<{ readonly spec: object; readonly status?: { readonly allowed?: boolean } }>(
+  "authorization.k8s.io/v1",
+  "selfsubjectaccessreviews",
+);
 
 async function requireRights(around: Surroundings): Promise<void> {
   const { cluster, namespace } = around;

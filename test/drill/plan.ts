@@ -1,5 +1,5 @@
 /** The objects and stages of a drill, and their bounds: counts, times, rights. Pure. */
-import { readRight, type Right } from "../../cli/decide/doctor/rights.ts";
+import { readRight, type Right } from "./rights.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { make } from "../builders.ts";
 

@@ -1,7 +1,6 @@
 /** Endpoints without stored resources: version, discovery, OpenAPI, the keys of tokens, and reviews. */
 import { dig, fieldsOf } from "./objects.ts";
 import { apiVersionOf, type Registry, rootOf, type Served } from "./registry.ts";
-import { isAllowed } from "./rights.ts";
 import type { Api } from "./api.ts";
 import type { User } from "./tokens.ts";
 
@@ -67,10 +66,6 @@ const ENDPOINTS: Readonly<Record<string, (api: Api, asked: Asked) => object | Pr
   "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": (_api, { body }) => ({
     ...fieldsOf(body),
     status: { allowed: true },
-  }),
-  "/apis/authorization.k8s.io/v1/subjectaccessreviews": ({ store }, { body }) => ({
-    ...fieldsOf(body),
-    status: { allowed: isAllowed(store, dig(body, "spec")) },
   }),
   "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": (_api, { body }) => ({
     ...fieldsOf(body),

@@ -11,13 +11,11 @@ import type {
 import type { Guard } from "../../../reconciler/budget/guard.ts";
 import type { StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import type { Gate } from "../../../reconciler/gates/gate.ts";
-import type { LabelSelector } from "../../../reconciler/model/label-selector.ts";
 import type { Zone, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Target } from "../../../reconciler/phased/target.ts";
 import { kubectl } from "../../../reconciler/model/remedy.ts";
 import type { NoTick } from "../../../reconciler/report/ticking.ts";
 import type { Phased } from "../explain-phased.ts";
-import type { Right } from "./rights.ts";
 
 /** `error`: it does not work, or does something that nobody wants. `warning`: it may be intended. */
 type Level = "error" | "warning";
@@ -40,17 +38,6 @@ export interface Keyed {
   readonly problems?: readonly string[];
 }
 
-interface Selecting {
-  readonly namespaceSelector?: LabelSelector;
-}
-
-/** A policy, or a webhook configuration. */
-export interface Registered {
-  readonly metadata?: { readonly name?: string };
-  readonly spec?: { readonly matchConstraints?: Selecting };
-  readonly webhooks?: readonly Selecting[];
-}
-
 /** What was read of the cluster. A list that may not be read is empty: `unread` says so then. */
 export interface Found {
   readonly unread: readonly { readonly object: string; readonly message: string; readonly fix: string }[];
@@ -59,8 +46,6 @@ export interface Found {
   /** The budgets, each with the webhook that is asked about evictions in its namespace. */
   readonly guards: readonly { readonly budget: string; readonly guard: Guard }[];
   readonly webhooks: readonly WebhookConfiguration[];
-  /** The rights that the reconciler's account lacks. */
-  readonly missingRights: readonly Right[];
   /** The kinds that the cluster does not know, and what is off without them. */
   readonly missingKinds: readonly { readonly group: string; readonly kind: string; readonly what: string }[];
   /** The definitions of the kinds that the original systems define, too. */
@@ -77,8 +62,6 @@ export interface Found {
   readonly phased: readonly Phased[];
   /** The StatefulSets that say which PhasedRollout manages them. */
   readonly claimed: readonly Pick<Target, "namespace" | "name" | "owner">[];
-  /** What is registered for admission; undefined if it was not read. */
-  readonly raising: readonly Registered[] | undefined;
   readonly gates: readonly Gate[];
   /** Objects with labels and annotations of ours, or nearly so. */
   readonly keyed: readonly Keyed[];

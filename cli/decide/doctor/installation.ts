@@ -6,7 +6,6 @@ import { how } from "../../../reconciler/model/remedy.ts";
 import { consequenceOf } from "../answer.ts";
 import { type NoTick, ORIGINAL } from "../../../reconciler/report/ticking.ts";
 import { type Check, type Facts, row } from "./check.ts";
-import { describeRight, RECONCILER_RIGHTS } from "./rights.ts";
 
 const isStopped = ({ state }: NoTick): boolean => state === "stopped";
 
@@ -40,38 +39,22 @@ export const DEFINED_KINDS: Facts["missingKinds"] = [
   { group: "sts.plus", kind: "PhasedRollout", what: "phased rollouts are" },
 ];
 
-interface Marks {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
-const NAMED = /zonewise/;
-
-/** The marks of tools on the objects that they may delete one day. */
-const MARKS: readonly ((marks: Marks) => string | undefined)[] = [
-  ({ annotations }) => {
-    const release = annotations["meta.helm.sh/release-name"];
-    return (
-      release &&
-      `the Helm release ${annotations["meta.helm.sh/release-namespace"] ?? ""}/${release}: its removal deletes it`
-    );
-  },
-  ({ annotations, labels }) => {
-    const id = annotations["argocd.argoproj.io/tracking-id"] ?? labels["argocd.argoproj.io/instance"];
-    return id && `the Argo CD application ${id.split(":")[0]}: it prunes it`;
-  },
-  ({ labels }) => {
-    const tool = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"].find(
-      (name) => labels[`${name}/name`] !== undefined,
-    );
-    return tool && `the Flux object ${labels[`${tool}/namespace`] ?? ""}/${labels[`${tool}/name`]}: it prunes it`;
-  },
-  // The generator of the original's definitions writes this annotation. An apply of ours removes it.
-  ({ annotations }) =>
-    annotations["controller-gen.kubebuilder.io/version"] === undefined
-      ? undefined
-      : "the original's manifests, which were applied: kubectl delete -f of these deletes it",
+/** Labels and annotations by which tools know the objects that they delete one day; the last is of the original's manifests. */
+const MARKS = [
+  "meta.helm.sh/release-name",
+  "argocd.argoproj.io/tracking-id",
+  "argocd.argoproj.io/instance",
+  "kustomize.toolkit.fluxcd.io/name",
+  "helm.toolkit.fluxcd.io/name",
+  "controller-gen.kubebuilder.io/version",
 ];
+
+/** The mark of an installation that is not Zonewise's. */
+function findOwner({ metadata: { name = "", labels, annotations } = {} }: Facts["definitions"][number]) {
+  const marks: Readonly<Record<string, string>> = { ...labels, ...annotations };
+  const key = MARKS.find((one) => marks[one] !== undefined && !marks[one].includes("zonewise"));
+  return key === undefined ? [] : [{ name, mark: `${key}=${marks[key]}` }];
+}
 
 /**
  * The kinds that the original systems define by the same names: to remove their definitions with another installation
@@ -163,18 +146,6 @@ export const INSTALLATION: readonly Check[] = [
     },
   }),
   row({
-    check: "rbac",
-    level: "error",
-    // One finding for all rights: an account without any of them is most likely not installed.
-    when: ({ missingRights }) => (missingRights.length > 0 ? [missingRights] : []),
-    object: () => "serviceaccount/zonewise-reconciler",
-    message: (missing) =>
-      missing.length === RECONCILER_RIGHTS.length
-        ? "it has none of the rights that it needs"
-        : `it may not ${missing.map(describeRight).join(", ")}`,
-    fix: () => how("install it for this namespace", "kubectl apply -k infra/manifests/reconciler"),
-  }),
-  row({
     check: "definition-missing",
     level: "warning",
     when: ({ missingKinds }) => missingKinds,
@@ -185,15 +156,10 @@ export const INSTALLATION: readonly Check[] = [
   row({
     check: "definition-owner",
     level: "warning",
-    when: ({ definitions }) =>
-      definitions.flatMap(({ metadata: { name = "", labels = {}, annotations = {} } = {} }) => {
-        const owner = MARKS.map((find) => find({ labels, annotations })).find(
-          (text) => text !== undefined && !NAMED.test(text),
-        );
-        return owner === undefined ? [] : [{ name, owner }];
-      }),
+    when: ({ definitions }) => definitions.flatMap(findOwner),
     object: ({ name }) => `customresourcedefinition/${name}`,
-    message: ({ owner }) => `it belongs to ${owner}, together with every object of this kind in the cluster`,
+    message: ({ mark }) =>
+      `it belongs to another installation (${mark}), whose removal deletes it with every object of this kind in the cluster`,
     fix: () =>
       "take it over before you remove the original: docs/migrate/rollout-operator.md#what-to-delete-and-what-not",
   }),

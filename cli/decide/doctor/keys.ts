@@ -2,8 +2,8 @@
 import { countEdits } from "../../../infra/edit-distance.ts";
 import { RETRY_ANNOTATION } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
-import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
-import { type Check, type Facts, type Keyed, row } from "./check.ts";
+import { how, kubectl } from "../../../reconciler/model/remedy.ts";
+import { type Check, edit, type Facts, type Keyed, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
 
@@ -54,7 +54,7 @@ export function findMeantKey(written: string): Known | undefined {
 }
 
 /** Only text that is a valid label value is put into a command: an annotation may contain anything. */
-export const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$/;
+const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$/;
 
 interface Miss {
   readonly of: Keyed;
@@ -119,22 +119,14 @@ const change = ({ of }: Miss, one: Known["as"], pairs: string): string =>
 function correct(miss: Miss): string {
   const { of, written, value, verb, meant } = miss;
   if (valueOf(miss) !== undefined) return change(miss, verb, `${written}-`);
-  if (!LABEL_VALUE.test(value)) return kubectl(of, `edit ${of.kind} ${of.name}`);
+  if (!LABEL_VALUE.test(value)) return edit(of, of.kind);
   if (meant.as === verb) return change(miss, verb, `${meant.key}=${value} ${written}-`);
   return `${change(miss, meant.as, `${meant.key}=${value}`)} && ${change(miss, verb, `${written}-`)}`;
 }
 
-/** A mistyped key beside the right one: only its writer knows which value is meant. */
-function correctMiss(miss: Miss): string {
-  const { written, value, verb, meant } = miss;
-  const counts = otherValueOf(miss);
-  if (counts === undefined) return how("if so", correct(miss));
-  const isShown = meant.as === verb && LABEL_VALUE.test(value);
-  return either(
-    isShown ? how(`if ${value} is meant`, change(miss, verb, `--overwrite ${meant.key}=${value} ${written}-`)) : "",
-    how(`if ${counts} is`, correct(miss)),
-  );
-}
+/** A mistyped key beside the right one of another value: only its writer knows which is meant. */
+const correctMiss = (miss: Miss): string =>
+  otherValueOf(miss) === undefined ? how("if so", correct(miss)) : edit(miss.of, miss.of.kind);
 
 const objectOf = ({ of }: Miss): string => `${of.kind}/${of.name}`;
 

@@ -2,11 +2,10 @@
 import { findNear } from "../../../infra/edit-distance.ts";
 import { type Gate, isReadable } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
-import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
 import { groupKey } from "../../../reconciler/model/zone.ts";
-import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
+import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import type { Phased } from "../explain-phased.ts";
-import { type Check, edit, type Facts, type Registered, row } from "./check.ts";
+import { type Check, edit, type Facts, row } from "./check.ts";
 
 const objectOfGate = ({ gate }: { readonly gate: Gate }): string => `rolloutgate/${gate.ref.name}`;
 const editGate = ({ gate }: { readonly gate: Gate }): string => edit(gate.ref, "rolloutgate");
@@ -29,25 +28,6 @@ const readable = ({ gates, groups }: Facts) =>
 
 const manages = ({ namespace, name, targetRef }: Phased["rollout"], claimed: Facts["claimed"][number]): boolean =>
   namespace === claimed.namespace && name === claimed.owner && targetRef === claimed.name;
-
-/** The label that Kubernetes gives each namespace. */
-const NAME = "kubernetes.io/metadata.name";
-
-/** False if its selector leaves the namespace out by its name: other labels of namespaces are not read here. */
-function mayGuard({ spec, webhooks = [] }: Registered, namespace: string): boolean {
-  const { namespaceSelector = {} } = spec?.matchConstraints ?? webhooks[0] ?? {};
-  const { matchLabels = {}, matchExpressions = [] } = namespaceSelector;
-  const byName = {
-    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(([key]) => key === NAME)),
-    matchExpressions: matchExpressions.filter(({ key }) => key === NAME),
-  };
-  return matchesSelector(byName, { [NAME]: namespace });
-}
-
-/** True if admission may raise partitions in the namespace: what guards another namespace raises none here. */
-const isRaised = (namespace: string, { raising }: Facts): boolean =>
-  raising === undefined ||
-  raising.some((one) => /^raise-partition\b/.test(one.metadata?.name ?? "") && mayGuard(one, namespace));
 
 export const ROLLOUTS: readonly Check[] = [
   row({
@@ -90,22 +70,5 @@ export const ROLLOUTS: readonly Check[] = [
     message: ({ gate, near }) =>
       `there is no rollout group ${gate.group}${near === undefined ? "" : `; did you mean ${near}?`} (the gate has no effect)`,
     fix: ({ gate, near }) => (near === undefined ? editGate({ gate }) : how("if so", patchGate(gate, { group: near }))),
-  }),
-  row({
-    check: "partition-not-raised",
-    level: "warning",
-    when: (facts) =>
-      facts.phased
-        .flatMap(({ rollout, target }) => (target ? [{ rollout, target }] : []))
-        .filter(({ rollout }) => !rollout.skipCheck && !isRaised(rollout.namespace, facts))
-        .slice(0, 1),
-    object: ({ rollout }) => `phasedrollout/${rollout.name}`,
-    message: ({ target }) =>
-      `neither an admission policy nor a webhook raises the partition: a new template of ${target.name} in the middle of a rollout replaces pods unchecked until the next tick`,
-    fix: () =>
-      either(
-        how("on Kubernetes 1.36 and later", "kubectl apply -k infra/manifests/phased-policy"),
-        how("on any version", "kubectl apply -k infra/manifests/complete"),
-      ),
   }),
 ];

@@ -1,5 +1,4 @@
 /** Checks of `zonewise doctor`: StatefulSets, and the groups that they form. Pure. */
-import { parseGoDuration } from "../../../infra/duration.ts";
 import { ANNOTATIONS, LABELS, describeTwoMinTimes } from "../../../reconciler/model/annotations.ts";
 import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
 import { leaderAmong } from "../../../reconciler/model/leaders.ts";
@@ -14,7 +13,7 @@ import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { cureLeader, findMeantGroups, isGrouped } from "../../../reconciler/remedies/leader.ts";
 import { annotate, type Check, edit, type Facts, label, row, type StoredZone } from "./check.ts";
-import { findMeantKey, LABEL_VALUE } from "./keys.ts";
+import { findMeantKey } from "./keys.ts";
 
 const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;
 const objectOfSet = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => objectOf(zone);
@@ -87,15 +86,6 @@ const findUntimed = ({ groups }: Facts) =>
 /** A minimum time is read as an annotation, and as a label, as older versions of the original read it. */
 const twoMinTimes = ({ object: { metadata } }: StoredZone): string | undefined =>
   describeTwoMinTimes(metadata?.labels, metadata?.annotations);
-
-/** The longer of both shortens nobody's wait, also of versions of the original that read the label alone. */
-function alignMinTimes({ zone }: StoredZone): string {
-  const { [MIN_TIME]: asLabel = "" } = zone.labels;
-  const { minTime: asAnnotation = "" } = zone.scaling;
-  const [one, other] = [parseGoDuration(asLabel), parseGoDuration(asAnnotation)];
-  if (one === undefined || other === undefined || !LABEL_VALUE.test(asAnnotation)) return edit(zone);
-  return one >= other ? annotate(zone, `${MIN_TIME}=${asLabel}`) : label(zone, `${MIN_TIME}=${asAnnotation}`);
-}
 
 interface Empty {
   readonly zone: Zone;
@@ -277,7 +267,7 @@ export const ZONES: readonly Check[] = [
     when: (facts) => grouped(facts).filter((set) => twoMinTimes(set) !== undefined),
     object: objectOfSet,
     message: (set) => twoMinTimes(set) ?? "",
-    fix: alignMinTimes,
+    fix: ({ zone }) => edit(zone),
   }),
   row({
     check: "zone-empty",

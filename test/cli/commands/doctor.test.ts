@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { define } from "../../demo/definitions.ts";
 import { add, amend, drop, type Kind, type Traits } from "../../builders.ts";
-import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
+import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions } from "../guard-stage.ts";
 import { openTerminal, writeLease } from "../stage.ts";
@@ -129,25 +129,4 @@ describe("zonewise doctor", { timeout: 300_000 }, () => {
       assert.doesNotMatch(out, /\(original\)/);
     });
   });
-
-  it("calls no reconciler missing in a namespace that has nothing of Zonewise", async (t) => {
-    const { run } = await openTerminal(t, stage);
-    const { code, out, err } = await run("doctor -n empty");
-    assert.deepEqual([code, out], [0, "no problems found\n"]);
-    assert.match(err, /namespace empty has nothing of Zonewise/);
-    assert.ok(stage.emulator.store.get(BUDGETS, "default", "ingester"));
-    writeLease(stage, {});
-  });
-});
-
-it("says of all namespaces together that none has anything of Zonewise", async (t) => {
-  const stage = await setBudgetStage();
-  t.after(() => stage.close());
-  for (const { metadata } of stage.emulator.store.list(SETS, "default"))
-    stage.emulator.store.remove(SETS, "default", metadata.name);
-  await define(stage.emulator.store, ["rolloutgroups"]);
-  add(stage.emulator.store, "RolloutGroup", "ingester", { namespace: "left", spec: {} });
-  const { run } = await openTerminal(t, stage);
-  const { err } = await run("doctor -A");
-  assert.match(err, /^no namespace has anything of Zonewise$/m);
 });

@@ -230,10 +230,10 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     seenAfter: 45,
     says: {
       status: /ReconcileFailed/,
-      doctor: /serviceaccount\/zonewise-reconciler: it may not patch statefulsets\/status\.apps/,
+      explain: /ReconcileFailed\n.*forbidden/,
     },
     event: /^ReconcileFailed .*forbidden/m,
-    cure: { by: "doctor" },
+    cure: {},
     curedAfter: 90,
   },
   {

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import type { Gate } from "../../../../reconciler/gates/gate.ts";
 import type { Zone } from "../../../../reconciler/model/zone.ts";
 import { describe, it } from "node:test";
-import type { Finding, Facts, Registered } from "../../../../cli/decide/doctor/check.ts";
+import type { Finding, Facts } from "../../../../cli/decide/doctor/check.ts";
 import { ROLLOUTS } from "../../../../cli/decide/doctor/rollouts.ts";
 import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
-import type { LabelSelector } from "../../../../reconciler/model/label-selector.ts";
 import type { Phased } from "../../../../cli/decide/explain-phased.ts";
 import { readTarget } from "../../../../reconciler/phased/target.ts";
 import { group } from "../../../reconciler/builders.ts";
@@ -25,32 +24,6 @@ const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased 
 const groupsOf = (...keys: readonly string[]) => new Map(keys.map((key) => [key, group({}, {}).zones]));
 
 describe("zonewise doctor", () => {
-  const NAME = "kubernetes.io/metadata.name";
-  const named = (...values: string[]) => ({ matchExpressions: [{ key: NAME, operator: "In", values }] });
-  const selecting = (namespaceSelector: LabelSelector) => [{ namespaceSelector }];
-  const webhook = (namespaceSelector: LabelSelector, name = "raise-partition-zonewise"): Registered => ({
-    metadata: { name },
-    webhooks: selecting(namespaceSelector),
-  });
-  const { namespace } = phased().rollout;
-  const POLICY = { metadata: { name: "raise-partition.zonewise" }, spec: { matchConstraints: {} } };
-  const RAISING: readonly (readonly [what: string, raising: readonly Registered[] | undefined, warns: boolean])[] = [
-    ["of which nothing may be read", undefined, false],
-    ["that nothing raises", [], true],
-    ["that a policy raises", [POLICY], false],
-    ["beside another webhook", [webhook({}, "raise-partitions")], true],
-    ["that a webhook raises", [webhook({ matchLabels: { [NAME]: namespace } })], false],
-    ["that one of another namespace raises there", [webhook({ matchLabels: { [NAME]: "other" } })], true],
-    ["that one of several namespaces raises", [webhook(named("another", namespace))], false],
-    ["that one of several others raises there", [webhook(named("another", "other"))], true],
-    ["that one of all namespaces with a label may raise", [webhook({ matchLabels: { team: "x" } })], false],
-  ];
-  for (const [what, raising, warns] of RAISING)
-    it(`${warns ? "finds" : "finds nothing of"} the partition of a PhasedRollout ${what}`, () => {
-      const found = diagnose({ phased: [phased()], raising });
-      assert.deepEqual(summaryOf(found), warns ? ["warning partition-not-raised phasedrollout/guard"] : []);
-    });
-
   it("finds a StatefulSet that names a PhasedRollout which does not manage it: nothing would release its pods", () => {
     const { rollout } = phased();
     const { namespace, name: owner, targetRef } = rollout;
