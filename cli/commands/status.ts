@@ -14,7 +14,7 @@ import {
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroups, gatherOrphans, ofGroup, ofOthers } from "../gather/groups.ts";
-import { createGuards, gatherUnprotected, type Guards } from "../gather/guard.ts";
+import { gatherUnprotected } from "../gather/guard.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
 import { readPhased } from "../gather/records.ts";
 import { missingNamespace } from "../gather/suggest.ts";
@@ -56,7 +56,7 @@ export const status: Command = {
     const timeoutMs = readTimeout(input);
     const isWatching = isAskedToWait(input) ?? session.io.isTty;
     if (isWatching) return await watch(session, input, timeoutMs);
-    return show(session, input, await gather(session, input, createGuards(session)));
+    return show(session, input, await gather(session, input));
   },
 };
 
@@ -71,13 +71,12 @@ function readTimeout({ flags: { timeout } }: Input): number {
   return ms;
 }
 
-/** What is recorded, and what is seen beside it. */
-async function gather(session: Session, input: Input, guards: Guards): Promise<Overview> {
+/** What is recorded, and the orphans that no record has. */
+async function gather(session: Session, input: Input): Promise<Overview> {
   const recorded = await gatherRecorded(session, input);
-  const places = [...new Set(recorded.groups.map(({ namespace }) => namespace))];
   const [groups, unprotected] = await Promise.all([
     lookForOrphans(session, input, recorded),
-    gatherUnprotected(session, places, guards),
+    gatherUnprotected(session),
   ]);
   return { ...recorded, groups, unprotected };
 }
@@ -184,12 +183,11 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
   const endAt = clock.monotonic() + timeoutMs;
   const left = (): number => endAt - clock.monotonic();
   const screen = createScreen(session);
-  const lookAtGuards = createLook(session);
   let pause = EVERY_MS;
   let code: ExitCode = EXIT.timeout;
   while (!signal.aborted) {
     try {
-      const overview = await within(Math.max(left(), EVERY_MS), clock, gather(session, input, lookAtGuards()));
+      const overview = await within(Math.max(left(), EVERY_MS), clock, gather(session, input));
       if (!overview) break;
       screen.update(frameOf(session, input.args, overview));
       const judged = judgeAll(overview);
@@ -207,18 +205,6 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
   }
   if (!signal.aborted) io.warn(`not done within ${shortDuration(timeoutMs)}\n`);
   return code;
-}
-
-/** Milliseconds for which a watch takes what it has seen of the webhook: a look is a dry-run eviction. */
-const SEEN_MS = 30_000;
-
-function createLook(session: Session): () => Guards {
-  const { monotonic } = session.clock;
-  let seen = { at: monotonic(), guards: createGuards(session) };
-  return () => {
-    if (monotonic() - seen.at >= SEEN_MS) seen = { at: monotonic(), guards: createGuards(session) };
-    return seen.guards;
-  };
 }
 
 /** Undefined once the time is over: an API server that does not answer must not make a wait longer. */

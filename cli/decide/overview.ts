@@ -99,15 +99,12 @@ export const describeAll = ({ groups, phased }: Overview): object[] => [
   ...phased.map(describePhased),
 ];
 
-/** A namespace in which no webhook asks the budgets, or it refuses every eviction; for one reason. */
+/** Budgets of a namespace that no webhook asks, or that refuse every eviction; for one reason. */
 export interface Unprotected {
   readonly namespace: string;
-  /** Of the namespace; none if it has none. */
   readonly budgets: readonly string[];
   readonly reason: string;
   readonly message: string;
-  /** It was not seen, but is recorded of these budgets. */
-  readonly isRecorded?: true;
 }
 
 /** The value with the field `unprotected` in each object of such a namespace. */

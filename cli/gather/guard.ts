@@ -7,7 +7,6 @@ import { collect } from "../../infra/kubernetes/collect.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../infra/kubernetes/custom-resources.ts";
 import { evictions } from "../../infra/kubernetes/resources.ts";
 import { once } from "../../infra/once.ts";
-import { visitEach } from "../../infra/slots.ts";
 import { readHooks, seeGuard } from "../../reconciler/budget/act/see-guard.ts";
 import type { Guard } from "../../reconciler/budget/guard.ts";
 import { readConditions } from "../../reconciler/gates/record.ts";
@@ -21,7 +20,7 @@ import type { Session } from "../session.ts";
 const PROBE_MS = 5000;
 
 /** The guard of evictions in a namespace. Never rejects. */
-export type Guards = (namespace: string) => Promise<Guard>;
+type Guards = (namespace: string) => Promise<Guard>;
 
 /** The webhook cannot be called, and fails closed: every eviction in the namespace is refused, with a budget or without. */
 export const isRefusing = ({ reason }: Guard): boolean => reason === "WebhookDown";
@@ -65,43 +64,21 @@ export async function askEviction(
 /** Reasons of the condition `Protecting` that concern the webhook, and not the budget's own content. */
 const WEBHOOK: ReadonlySet<string> = new Set(["NoWebhook", "WebhookDown"]);
 
-/** Namespaces that are looked at at once. */
-const AT_ONCE = 4;
-
-/**
- * One entry for budgets of a namespace with the same message; none if budgets may not be read. `places` are namespaces
- * with groups: a webhook that is down refuses evictions without a budget, too. What is seen counts before what is
- * recorded.
- */
-export async function gatherUnprotected(
-  { cluster, namespace }: Pick<Session, "cluster" | "namespace">,
-  places: readonly string[],
-  guards: Guards,
-): Promise<readonly Unprotected[]> {
+/** What the reconciler has recorded; one entry for budgets of a namespace with the same message; none if budgets may not be read. */
+export async function gatherUnprotected({
+  cluster,
+  namespace,
+}: Pick<Session, "cluster" | "namespace">): Promise<readonly Unprotected[]> {
   const query = namespace === "" ? {} : { namespace };
   const budgets =
     (await collect(cluster.list(disruptionBudgets, query)).catch((error: unknown) => {
       if (!hasCode(error, "Forbidden")) absent(error);
     })) ?? [];
   const found = budgets.flatMap(readUnprotected);
-  const recorded = [...Map.groupBy(found, (one) => `${one.namespace} ${one.message}`).values()].flatMap((own) => {
+  return [...Map.groupBy(found, (one) => `${one.namespace} ${one.message}`).values()].flatMap((own) => {
     const [first] = own;
     return first ? [{ ...first, budgets: own.flatMap((one) => one.budgets) }] : [];
   });
-  const seen: Unprotected[] = [];
-  const known = new Set<string>();
-  const all = [...new Set([...places, ...budgets.map(({ metadata }) => metadata.namespace ?? "")])];
-  await visitEach(all, { atOnce: AT_ONCE }, async (place) => {
-    const guard = await guards(place);
-    if (guard.reason !== "NotSeen") known.add(place);
-    const names = budgets.flatMap(({ metadata }) => (metadata.namespace === place ? (metadata.name ?? "") : []));
-    const isTrouble = isRefusing(guard) || (names.length > 0 && WEBHOOK.has(guard.reason));
-    if (isTrouble) seen.push({ namespace: place, budgets: names, reason: guard.reason, message: guard.message });
-  });
-  return [
-    ...seen.toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1)),
-    ...recorded.filter((one) => !known.has(one.namespace)).map((one) => ({ ...one, isRecorded: true as const })),
-  ];
 }
 
 function readUnprotected({ metadata: { namespace = "", name = "" }, status }: DisruptionBudget): Unprotected[] {

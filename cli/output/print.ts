@@ -66,9 +66,8 @@ export const renderNoTicks = (noTicks: readonly NoTick[], look: BannerLook): str
 /** "" without trouble with the eviction webhook. */
 export const renderUnprotected = (unprotected: readonly Unprotected[], look: BannerLook): string =>
   unprotected
-    .map(({ namespace, budgets, message, isRecorded }) => {
-      const source = isRecorded ? ` (recorded for budget ${listSome(budgets)} in ${namespace})` : "";
-      const sentences = [`${message}${source}`];
+    .map(({ namespace, budgets, message }) => {
+      const sentences = [`${message} (recorded for budget ${listSome(budgets)} in ${namespace})`];
       return renderBanner({ sentences, remedy: `zonewise -n ${namespace} doctor` }, look);
     })
     .join("");
