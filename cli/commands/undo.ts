@@ -2,7 +2,7 @@
 import { countOthers, describeRevision, planUndo, type ZoneHistory, type ZoneUndo } from "../decide/revisions.ts";
 import { CliError, EXIT, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
-import { gatherForUndo } from "../gather/revisions.ts";
+import { gatherHistories } from "../gather/revisions.ts";
 import { print } from "../output/print.ts";
 import { formatRecords, wrapAfter, type Cell } from "../output/table.ts";
 import type { Command, Input, Session } from "../session.ts";
@@ -32,7 +32,7 @@ export const undo: Command = {
     const to = readRevision(input);
     const dryRun = flags["dryRun"] === true;
     const zones = chooseZones(await gatherZonesOf(session, group), flags["zone"]);
-    const histories = await gatherForUndo(session, zones);
+    const histories = await gatherHistories(session, zones);
     const plan = planUndo(histories, to);
     if ("problem" in plan) throw new CliError(`${plan.problem}; nothing was changed`);
     const going = plan.zones.filter(({ becomes }) => becomes !== undefined);

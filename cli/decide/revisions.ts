@@ -3,8 +3,6 @@
  * revision that a zone goes back to. Pure.
  */
 import type { ControllerRevision, Event } from "../../infra/kubernetes/resources.ts";
-import type { Pod } from "../../reconciler/model/pod.ts";
-import { outdated } from "../../reconciler/model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 
 /** A ControllerRevision. */
@@ -54,44 +52,19 @@ export function describeRevision(name: string, revisions: readonly Revision[]): 
 }
 
 /** True if its status says that its rollout is over, and counts pods that lack its revision. */
-export const contradictsItself = (zone: Zone): boolean =>
+const contradictsItself = (zone: Zone): boolean =>
   isZoneRecorded(zone) && zone.status.updated < zone.status.replicas;
 
 /**
- * A StatefulSet that was created again records its first template as the current one, whatever the pods run that it
- * adopts. Such a zone with the revision of most of those pods as its current one: it is older than the StatefulSet, or
- * gone. One that was merely taken back has pods of a later revision.
+ * True of a StatefulSet that was created again over the pods of an earlier one: its status calls its first template the
+ * current one, whatever these pods run.
  */
-export function withCurrentOfPods(zone: ZoneWithPods, revisions: readonly Revision[]): Zone {
-  const others = [...Map.groupBy(outdated(zone), ({ revision = "" }) => revision)];
-  const [most] = others.toSorted(([, one], [, other]) => other.length - one.length);
-  if (!most) return zone;
-  const [currentRevision, { length: current }] = most;
-  const madeAt = revisions.find(({ name }) => name === currentRevision)?.createdAt ?? "";
-  if (madeAt >= (zone.createdAt ?? "")) return zone;
-  return { ...zone, status: { ...zone.status, currentRevision, current } };
-}
-
-/**
- * True of a zone that was created again, and then went back to a revision that is older than the StatefulSet: what its
- * status calls the current one may be what it goes back from.
- */
-export function mayGoBack({ createdAt = "", status }: Zone, revisions: readonly Revision[]): boolean {
-  const madeAt = (revision: string): string => revisions.find(({ name }) => name === revision)?.createdAt ?? "";
-  const [current, update] = [madeAt(status.currentRevision), madeAt(status.updateRevision)];
-  return update !== "" && update < createdAt && current >= createdAt;
-}
-
-/**
- * Such a zone with its latest revision as the current one, if it has pods of that which it has adopted: it has never
- * finished a rollout of another.
- */
-export function withLatestOfPods(zone: ZoneWithPods): Zone {
-  const { updateRevision, updated } = zone.status;
-  const isAdopted = ({ revision, createdAt = "" }: Pod): boolean =>
-    revision === updateRevision && createdAt < (zone.createdAt ?? "");
-  if (!zone.pods.some(isAdopted)) return zone;
-  return { ...zone, status: { ...zone.status, currentRevision: updateRevision, current: updated } };
+function isUnclear({ zone: { createdAt = "", ...zone }, revisions }: ZoneHistory): boolean {
+  const { currentRevision, updateRevision, updated } = zone.status;
+  const isOlder = (revision: string): boolean =>
+    revisions.some((one) => one.name === revision && one.createdAt < createdAt);
+  if (currentRevision !== updateRevision) return isOlder(updateRevision) && !isOlder(currentRevision);
+  return updated < zone.replicas && !isOlder(currentRevision) && revisions.some(({ name }) => isOlder(name));
 }
 
 /** The number of pods of a zone that lack its current revision: also pods of a template between it and the latest. */
@@ -130,6 +103,8 @@ export function planUndo(all: readonly ZoneHistory[], to: string | undefined): U
   const unseen = all.find(({ zone }) => !zone.observed)?.zone.name;
   if (unseen !== undefined)
     return { problem: `the StatefulSet controller has not seen the latest spec of ${unseen} yet` };
+  const unclear = to === undefined ? all.find(isUnclear) : undefined;
+  if (unclear) return { problem: describeUnclear(unclear) };
   const missing = all.find((one) => !isLeft(one, to) && !findTarget(one, to)?.patch);
   if (missing) return { problem: describeMissing(missing, to) };
   const zones = all.map((one): ZoneUndo => {
@@ -151,10 +126,15 @@ function findTarget({ zone, revisions }: ZoneHistory, to: string | undefined): R
   );
 }
 
+const describeUnclear = ({ zone: { name }, revisions }: ZoneHistory): string =>
+  `${name} was created again, and its status does not say what its older pods run: take each zone back with --zone, and this one with --to-revision (it has ${listRevisions(revisions)})`;
+
+const listRevisions = (revisions: readonly Revision[]): string =>
+  revisions.map((one) => `${one.number}: ${describeRevision(one.name, revisions)}`).join("; ") || "none";
+
 function describeMissing({ zone: { name }, revisions }: ZoneHistory, to: string | undefined): string {
   if (to === undefined) return `${name} has no earlier revision`;
-  const known = revisions.map((one) => `${one.number}: ${describeRevision(one.name, revisions)}`).join("; ");
-  return `${name} has no revision ${to} (it has ${known || "none"})`;
+  return `${name} has no revision ${to} (it has ${listRevisions(revisions)})`;
 }
 
 interface RevisionRow extends Omit<Revision, "patch"> {

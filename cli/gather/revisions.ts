@@ -2,16 +2,8 @@
 import { controllerRevisions } from "../../infra/kubernetes/resources.ts";
 import { selectorText } from "../../reconciler/model/label-selector.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
-import { gatherZonePods, readAll } from "../../reconciler/snapshot/gather.ts";
-import {
-  contradictsItself,
-  mayGoBack,
-  readRevision,
-  type Revision,
-  withCurrentOfPods,
-  withLatestOfPods,
-  type ZoneHistory,
-} from "../decide/revisions.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
+import { readRevision, type Revision, type ZoneHistory } from "../decide/revisions.ts";
 import type { Session } from "../session.ts";
 
 /** The newest first. Rejects with the error of the API server. */
@@ -29,23 +21,4 @@ export async function gatherHistories(
   zones: readonly Zone[],
 ): Promise<readonly ZoneHistory[]> {
   return await Promise.all(zones.map(async (zone) => ({ zone, revisions: await gatherRevisions(session, zone) })));
-}
-
-/** The same, each zone with the revision that its pods had before: pods are read where the status does not show it. */
-export async function gatherForUndo(
-  session: Pick<Session, "cluster">,
-  zones: readonly Zone[],
-): Promise<readonly ZoneHistory[]> {
-  const histories = await gatherHistories(session, zones);
-  const unclear = histories.filter(({ zone, revisions }) => contradictsItself(zone) || mayGoBack(zone, revisions));
-  const read = await gatherZonePods(
-    unclear.map(({ zone }) => zone),
-    session,
-  );
-  return histories.map(({ zone, revisions }) => {
-    const own = read.find(({ uid }) => uid === zone.uid);
-    if (!own) return { zone, revisions };
-    const seen = contradictsItself(zone) ? withCurrentOfPods(own, revisions) : withLatestOfPods(own);
-    return { zone: seen, revisions };
-  });
 }
