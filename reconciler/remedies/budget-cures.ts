@@ -1,9 +1,7 @@
 /** Cures for budgets that do not fit their StatefulSets, or that several zones or pods share. Pure. */
 import type { StoredBudget } from "../budget/zpdb.ts";
-import { LABELS } from "../model/annotations.ts";
-import { matchesLabels, selectorText } from "../model/label-selector.ts";
+import { matchesLabels } from "../model/label-selector.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";
-import type { ZoneWithPods } from "../model/zone.ts";
 import { growZone, named, type RuleContext } from "./cures.ts";
 
 const namesOf = named("ZoneAwarePodDisruptionBudget");
@@ -58,71 +56,6 @@ export function cureEmpty({ zones, message }: RuleContext): string {
   return how("give the zone of 0 replicas pods: a budget by partition counts it as missing", grow);
 }
 
-interface Misfit {
-  readonly name: string;
-  /** Undefined for a StatefulSet in no group. */
-  readonly zone: ZoneWithPods | undefined;
-  readonly budget: string;
-  /** The labels that the budget selects by and the StatefulSet does not have. */
-  readonly lacking: readonly (readonly [key: string, value: string])[];
-}
-
-/** The StatefulSets whose pods a named budget selects, but not the StatefulSets themselves. */
-function findMisfits(context: RuleContext): Misfit[] {
-  const names = new Set(namesOf(context));
-  const [, stranger = ""] = /unable to find StatefulSet (\S+) by name/.exec(context.message) ?? [];
-  return (context.budgets ?? []).flatMap(({ ref, matchLabels = {} }): Misfit[] => {
-    if (!names.has(ref.name)) return [];
-    const pairs = Object.entries(matchLabels);
-    const among = context.zones.filter(
-      ({ labels, pods }) =>
-        !matchesLabels(matchLabels, labels) && pods.some((pod) => matchesLabels(matchLabels, pod.labels)),
-    );
-    const found = among.map((zone) => {
-      const lacking = pairs.filter(([key, value]) => zone.labels[key] !== value);
-      return { name: zone.name, zone, budget: ref.name, lacking };
-    });
-    const isUnknown = stranger !== "" && context.zones.every(({ name }) => name !== stranger);
-    return [...found, ...(isUnknown ? [{ name: stranger, zone: undefined, budget: ref.name, lacking: pairs }] : [])];
-  });
-}
-
-/**
- * Undefined if all budgets select StatefulSets and their pods alike. A StatefulSet that is alone in its group has a
- * mistyped label. If it has other zones, its own label is right, and its pods have the labels of another group.
- */
-export function cureLabels(context: RuleContext): string | undefined {
-  const cures = findMisfits(context).map((misfit) => {
-    const { name, zone, lacking, budget } = misfit;
-    const hasGroup = context.zones.length > 1 && lacking.some(([key]) => key === LABELS.rolloutGroup);
-    if (zone && hasGroup) return curePodLabels(zone, misfit);
-    const pairs = lacking.map((pair) => pair.join("=")).join(" ");
-    return how(
-      `give ${name} the labels that budget ${budget} selects`,
-      kubectl(context, `label --overwrite statefulset ${name} ${pairs}`),
-    );
-  });
-  return cures.length > 0 ? cures.join("\nand ") : undefined;
-}
-
-/** The pods of a zone have labels of another group, which its budget selects: they get their StatefulSet's labels. */
-export function curePodLabels(
-  zone: Pick<ZoneWithPods, "namespace" | "name" | "labels" | "selector">,
-  { lacking, budget }: Pick<Misfit, "lacking" | "budget">,
-): string {
-  const { name, labels, selector } = zone;
-  const why = `pods of ${name} have labels of another group, which budget ${budget} selects`;
-  const own = labels[LABELS.rolloutGroup];
-  // A pod that its StatefulSet no longer selects becomes an orphan. A Service may still select it by other labels.
-  const text = selectorText(selector);
-  const isBound = text.includes(LABELS.rolloutGroup);
-  if (isBound || own === undefined || lacking.some(([key]) => key !== LABELS.rolloutGroup))
-    return how(why, kubectl(zone, `edit zpdb ${budget}`));
-  const patch = JSON.stringify({ spec: { template: { metadata: { labels: { [LABELS.rolloutGroup]: own } } } } });
-  const pods = `label --overwrite pods -l '${text}' ${LABELS.rolloutGroup}=${own}`;
-  const set = `patch statefulset ${name} --type=merge -p '${patch}'`;
-  return how(
-    `${why}; give them its own, also in the template, which replaces them in turn`,
-    `${kubectl(zone, pods)} && ${kubectl(zone, set)}`,
-  );
-}
+/** Which labels are wrong, all budgets and StatefulSets of the namespace show: doctor reads them. */
+export const seeDoctor = (context: RuleContext): string =>
+  how("give the StatefulSet, or its pods, the labels that its budget selects, as doctor proposes", zonewise(context, "doctor"));

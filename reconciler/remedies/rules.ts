@@ -5,7 +5,7 @@ import type { Reason } from "../model/decision.ts";
 import { MAX_ZONES } from "../model/refused-group.ts";
 import { cureLeader } from "./leader.ts";
 import { either, how, kubectl, zonewise } from "../model/remedy.ts";
-import { cureEmpty, cureLabels, cureTooFew, keepOne } from "./budget-cures.ts";
+import { cureEmpty, cureTooFew, keepOne, seeDoctor } from "./budget-cures.ts";
 import { cureOrphans, curePods, cureWindow, isOutdatedOnly, named, type RuleContext } from "./cures.ts";
 
 /**
@@ -165,7 +165,9 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   BudgetUnusable: {
     rule: "the disruption budget of a pod is valid, fits its StatefulSets, and is the only one",
     remedy: (context) =>
-      context.message.includes(TOO_FEW_ZONES) ? cureTooFew(context) : (cureLabels(context) ?? editBudget(context)),
+      context.message.includes(TOO_FEW_ZONES)
+        ? cureTooFew(context)
+        : either(seeDoctor(context), how("correct the budget", editBudget(context))),
   },
   GateWaiting: {
     rule: "the checks of a gate have passed before the next zone begins",
@@ -273,7 +275,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   SeveralBudgets: {
     rule: "one disruption budget selects the pod, not several",
-    remedy: (context) => cureLabels(context) ?? keepOne(context),
+    remedy: keepOne,
   },
   BudgetInvalid: {
     rule: "the disruption budget is valid",
@@ -281,12 +283,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   OwnerNotFound: {
     rule: "a StatefulSet that the budget selects owns the pod",
-    remedy: (context) =>
-      cureLabels(context) ??
-      how(
-        "give the StatefulSet the labels that the budget selects",
-        kubectl(context, `get zpdb ${budget(context)} -o jsonpath={.spec.selector}`),
-      ),
+    remedy: seeDoctor,
   },
   MaxUnavailableZero: {
     rule: "the disruption budget allows at least one unavailable pod",

@@ -2,11 +2,11 @@
 import { selectsLabels, type StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import { nameOfGroup } from "../../../reconciler/group-status/status.ts";
 import { LABELS } from "../../../reconciler/model/annotations.ts";
-import { matchesLabels, matchesSelector } from "../../../reconciler/model/label-selector.ts";
+import { matchesLabels, matchesSelector, selectorText } from "../../../reconciler/model/label-selector.ts";
 import { listSome } from "../../../infra/cut.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
 import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
-import { curePodLabels, findCovering, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
+import { findCovering, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
 import { guardsAll } from "../unbudgeted.ts";
 import { isGrouped } from "../../../reconciler/remedies/leader.ts";
 import { type Check, edit, type Facts, label, row } from "./check.ts";
@@ -78,12 +78,31 @@ const labelPods = ({ zone, lackingPods: labels }: Half): string =>
  * pods have the labels of another group.
  */
 function labelZone(half: Half): string {
-  const { zone, zones, lacking, budget } = half;
+  const { zone, zones, lacking } = half;
   const groupOf = ({ namespace, labels }: Zone): string => `${namespace}/${labels[LABELS.rolloutGroup]}`;
   const own = zones.filter((one) => groupOf(one) === groupOf(zone));
   return isGrouped(zone) && own.length > 1 && lacking.some(([key]) => key === LABELS.rolloutGroup)
-    ? curePodLabels(zone, { lacking, budget: budget.ref.name })
+    ? curePodLabels(half)
     : label(zone, pairsOf(half));
+}
+
+/** The pods of a zone have labels of another group, which its budget selects: they get their StatefulSet's labels. */
+function curePodLabels({ zone, lacking, budget: { ref } }: Half): string {
+  const { name, labels, selector } = zone;
+  const why = `pods of ${name} have labels of another group, which budget ${ref.name} selects`;
+  const own = labels[LABELS.rolloutGroup];
+  // A pod that its StatefulSet no longer selects becomes an orphan. A Service may still select it by other labels.
+  const text = selectorText(selector);
+  const isBound = text.includes(LABELS.rolloutGroup);
+  if (isBound || own === undefined || lacking.some(([key]) => key !== LABELS.rolloutGroup))
+    return how(why, kubectl(zone, `edit zpdb ${ref.name}`));
+  const patch = JSON.stringify({ spec: { template: { metadata: { labels: { [LABELS.rolloutGroup]: own } } } } });
+  const pods = `label --overwrite pods -l '${text}' ${LABELS.rolloutGroup}=${own}`;
+  const set = `patch statefulset ${name} --type=merge -p '${patch}'`;
+  return how(
+    `${why}; give them its own, also in the template, which replaces them in turn`,
+    `${kubectl(zone, pods)} && ${kubectl(zone, set)}`,
+  );
 }
 
 /** A pattern that finds no partition in the names of pods that the budget selects. */
