@@ -140,13 +140,13 @@ export function explainPod(pod: Pod, state: GroupState | undefined, world: World
     ),
   });
   const zone = world.zones.find(({ uid }) => uid === pod.owner);
-  return state && zone
-    ? [eviction, ...explainTurn(pod, zone, { state, world }), ...explainEffect(pod, { state, world })]
-    : [eviction];
+  if (!state || !zone) return [eviction];
+  const turn = explainTurn(pod, zone, { state, world });
+  return [eviction, ...turn, ...explainEffect(pod, { state, world }, turn)];
 }
 
-/** The effects of a pod that is not ready: it blocks its group, and evictions from other zones. */
-function explainEffect(pod: Pod, { state, world }: Subject): Explanation[] {
+/** The effects of a pod that is not ready: it blocks its group, and evictions from other zones. `said` was told before. */
+function explainEffect(pod: Pod, { state, world }: Subject, said: readonly Explanation[]): Explanation[] {
   if (isReady(pod)) return [];
   const zone = world.zones.find(({ uid }) => uid === pod.owner)?.name;
   const kept = explainGroup(state, world).filter((one) => !one.allowed && isBlockedBy(one, pod.name, zone));
@@ -157,7 +157,7 @@ function explainEffect(pod: Pod, { state, world }: Subject): Explanation[] {
   const scene = { ...world, message: "", objects: [pod] };
   const message = [
     `${pod.name} (${describeHealth(pod)}) keeps group ${state.group} waiting`,
-    ...kept.map((one) => `${one.question}: ${one.reason}, ${one.message}`),
+    ...kept.filter((one) => !said.some(({ message }) => message === one.message)).map(({ message }) => message),
     ...(evictions.length > 0 ? [`no pod of ${listNames(evictions)} may be evicted`] : []),
   ].join("; ");
   return [

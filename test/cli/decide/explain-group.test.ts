@@ -89,7 +89,7 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
   OwnerNotFound: {
     world: changePod(two({}), { owner: undefined, madeBy: undefined, controller: undefined }),
     objects: ["ingester"],
-    helps: /get zpdb ingester/,
+    helps: /as doctor proposes:\nzonewise -n test doctor$/,
   },
   MaxUnavailableZero: {
     world: two({ maxUnavailable: 0 }),
