@@ -1,4 +1,5 @@
 /** Checks of `zonewise doctor`: StatefulSets, and the groups that they form. Pure. */
+import { findNear } from "../../../infra/edit-distance.ts";
 import { ANNOTATIONS, LABELS, describeTwoMinTimes } from "../../../reconciler/model/annotations.ts";
 import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
 import { leaderAmong } from "../../../reconciler/model/leaders.ts";
@@ -11,7 +12,7 @@ import { isSettledByStatus, problemsOf, type Zone } from "../../../reconciler/mo
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { cureLeader, findMeantGroups, isGrouped } from "../../../reconciler/remedies/leader.ts";
+import { cureLeader, isGrouped } from "../../../reconciler/remedies/leader.ts";
 import { annotate, type Check, edit, type Facts, label, row, type StoredZone } from "./check.ts";
 import { findMeantKey } from "./keys.ts";
 
@@ -36,14 +37,13 @@ interface Alone {
   readonly meant: string | undefined;
 }
 
-/** Zones that are alone in their group, except the zone that others will join once their labels are corrected. */
-function findAlone({ zones, groups }: Facts): Alone[] {
-  const meant = findMeantGroups(zones);
+/** Zones that are alone in their group; a group of nearly the same name that has more zones may be meant. */
+function findAlone({ groups }: Facts): Alone[] {
+  const large = [...groups.values()].flatMap(([zone, ...rest]) => (zone && rest.length > 0 ? [zone] : []));
   return [...groups.values()].flatMap(([zone, ...rest]) => {
     if (!zone || rest.length > 0 || hasEmptyGroup(zone.labels)) return [];
-    const own = meant.get(zone.uid);
-    const isJoined = zones.some(({ namespace, uid }) => namespace === zone.namespace && meant.get(uid) === zone.group);
-    return own === undefined && isJoined ? [] : [{ zone, meant: own }];
+    const names = large.flatMap(({ namespace, group }) => (namespace === zone.namespace ? [group] : []));
+    return [{ zone, meant: findNear(zone.group, names)[0] }];
   });
 }
 

@@ -350,7 +350,7 @@ it("beside the original, where nothing of Zonewise is installed, commands say wh
   add(stage.emulator.store, "Deployment", "rollout-operator", { spec: { replicas: 1 } });
   await stage.time.advance(1000);
   const { run } = await openTerminal(t, stage, { ticks: false });
-  for (const line of ["version", "doctor"]) {
+  for (const line of ["plan ingester", "doctor"]) {
     const { out } = await run(line);
     assert.match(
       out,

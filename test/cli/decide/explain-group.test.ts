@@ -234,37 +234,6 @@ it("what is recorded of a group that has changed since is not repeated", () => {
   );
 });
 
-describe("labels that do not fit are cured by their names", () => {
-  const answerFor = (world: World): string => {
-    const [pod = assert.fail()] = world.zones[0]?.pods ?? [];
-    return explainPod(pod, undefined, world)[0]?.remedy ?? "";
-  };
-  const relabelled = (world: World, group: string): World => ({
-    ...world,
-    group,
-    zones: world.zones.map((zone) => ({ ...zone, group, labels: { "rollout-group": group } })),
-  });
-
-  it("a group label with a typo", () =>
-    assert.equal(
-      answerFor(relabelled(withBudget([{}], {}), "ingestr")),
-      "give ingester-zone-a the labels that budget ingester selects:\nkubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=ingester",
-    ));
-
-  it("pods of one group with the label of another", () =>
-    assert.match(
-      answerFor(relabelled(withBudget([{}, {}], {}), "store")),
-      /kubectl -n test label --overwrite pods -l 'name=ingester-zone-a' rollout-group=store && kubectl -n test patch statefulset ingester-zone-a --type=merge -p '\{"spec":\{"template":\{"metadata":\{"labels":\{"rollout-group":"store"\}\}\}\}\}'/,
-    ));
-
-  it("a StatefulSet in no group", () => {
-    const world = withBudget([{}], {});
-    const [pod = assert.fail()] = world.zones[0]?.pods ?? [];
-    const [answer] = explainPod(pod, undefined, { ...world, group: "", zones: [] });
-    assert.match(answer?.remedy ?? "", /label --overwrite statefulset ingester-zone-a rollout-group=ingester$/);
-  });
-});
-
 it("a downscale that a webhook refuses for outdated pods waits for their rollout", () => {
   const judged = { "grafana.com/prepare-downscale": "true" };
   const follows = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
