@@ -143,7 +143,7 @@ function conclude({ io, namespace }: Session, input: Input, overview: Overview):
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
   const { groups, phased, noTicks, unprotected } = overview;
-  const look = { style: io.style, columns: io.size?.()?.columns || undefined, isCut: io.isTty };
+  const look = { style: io.style, columns: io.size?.()?.columns || undefined };
   const first = renderNoTicks(noTicks, look) + renderUnprotected(unprotected, look);
   const own = length > 0 ? groups[0] : undefined;
   const now = clock.now();

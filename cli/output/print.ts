@@ -46,13 +46,11 @@ export function addNoTicks(value: unknown, noTicks: readonly NoTick[]): unknown 
 interface BannerLook extends Pick<Io, "style"> {
   /** The width of the terminal; undefined for lines of any length. */
   readonly columns: number | undefined;
-  /** Lines are cut off at the edge, as in a watch: so the command is broken into lines, too. */
-  readonly isCut?: boolean;
 }
 
 /**
  * "" if all reconcilers tick. Sentences are broken between words to fit the terminal. A command is one line, which the
- * terminal wraps and copies in one piece, except if it would be cut off.
+ * terminal wraps and copies in one piece.
  */
 export const renderNoTicks = (noTicks: readonly NoTick[], look: BannerLook): string =>
   noTicks
@@ -77,18 +75,9 @@ interface Banner {
   readonly remedy: string;
 }
 
-function renderBanner({ sentences, remedy }: Banner, { style, columns = Infinity, isCut = false }: BannerLook): string {
+function renderBanner({ sentences, remedy }: Banner, { style, columns = Infinity }: BannerLook): string {
   const indent = " ".repeat(columns < MIN_COLUMNS ? 0 : HEADING.length + 2);
-  const most = columns - indent.length;
-  const wrap = (text: string): string =>
-    wrapWords(text, most)
-      .flatMap((line) => (isCut ? splitEvery(line, most) : line))
-      .join(`\n${indent}`);
-  const lines = [...sentences, "fix:", ...remedy.split("\n")].map((line) =>
-    isCommand(line) && !isCut ? line : wrap(line),
-  );
+  const wrap = (text: string): string => wrapWords(text, columns - indent.length).join(`\n${indent}`);
+  const lines = [...sentences, "fix:", ...remedy.split("\n")].map((line) => (isCommand(line) ? line : wrap(line)));
   return `${style("bad", HEADING)}${indent === "" ? "\n" : "  "}${lines.join(`\n${indent}`)}\n\n`;
 }
-
-const splitEvery = (text: string, most: number): string[] =>
-  text.length <= most ? [text] : [text.slice(0, most), ...splitEvery(text.slice(most), most)];

@@ -26,7 +26,7 @@ export function createScreen({ io, output }: Pick<Session, "io" | "output">): Sc
   return {
     update({ lines, document, ...frame }: Frame): void {
       const size = io.size?.();
-      const text = isDrawn ? fit(frame, size, io.width?.() === undefined) : lines();
+      const text = isDrawn ? fit(frame, size) : lines();
       if (text === shown) return;
       const isFirst = shown === undefined;
       shown = text;
@@ -39,19 +39,12 @@ export function createScreen({ io, output }: Pick<Session, "io" | "output">): Sc
 
 const linesOf = (text: string): string[] => text.split("\n").slice(0, -1);
 
-/**
- * Fits the table into the terminal: more rows would scroll, and cannot be redrawn. Lines are cut at the edge; with
- * `isWide`, which leaves nothing out, they wrap and take several rows.
- */
-function fit(
-  { table, short }: Pick<Frame, "table" | "short">,
-  size: TerminalSize | undefined,
-  isWide: boolean,
-): string {
+/** Fits the table into the terminal: more rows would scroll, and cannot be redrawn. */
+function fit({ table, short }: Pick<Frame, "table" | "short">, size: TerminalSize | undefined): string {
   const whole = table();
   if (!size) return whole;
   const most = Math.max(2, size.rows - 1);
-  const heightOf = (line: string): number => (isWide ? rowsOf(line, size.columns) : 1);
+  const heightOf = (line: string): number => rowsOf(line, size.columns);
   const isHigh = (all: readonly string[]): boolean => all.reduce((sum, line) => sum + heightOf(line), 0) > most;
   const lines = linesOf(isHigh(linesOf(whole)) ? short() : whole);
   let left = most - 1;
@@ -63,26 +56,11 @@ function fit(
     : lines;
   const cut = lines.length - kept.length;
   const shown = cut > 0 ? [...kept, `… ${cut} more lines: --watch=false shows them`] : kept;
-  return shown.map((line) => `${isWide ? line : clip(line, size.columns)}\n`).join("");
+  return shown.map((line) => `${line}\n`).join("");
 }
 
 // eslint-disable-next-line no-control-regex
 const COLOUR = /(\u001B\[\d+m)/g;
-
-/** The line cut at the edge, with a final `…`; colour codes take no space, and active colours are switched off. */
-function clip(line: string, columns: number): string {
-  if (rowsOf(line, columns) === 1) return line;
-  const parts = line.split(COLOUR);
-  let left = columns - 1;
-  const kept = parts.map((part, i) =>
-    i % 2 === 1
-      ? part
-      : Array.from(part)
-          .filter((one) => (left -= widthOf(one)) >= 0)
-          .join(""),
-  );
-  return `${kept.join("")}…`;
-}
 
 /** The number of terminal rows that a line takes. */
 const rowsOf = (line: string, columns = Infinity): number =>
