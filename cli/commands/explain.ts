@@ -16,7 +16,6 @@ import {
   explainBypasses,
   explainGroup,
   explainPod,
-  explainRefusals,
   explainUnmanaged,
   explainZone,
 } from "../decide/explain-group.ts";
@@ -27,7 +26,7 @@ import { EXIT, usageError } from "../exit.ts";
 import { KINDS, type Kind, readObject } from "../kinds.ts";
 import { askEviction } from "../gather/guard.ts";
 import { findGroup, gatherGroups, gatherLost } from "../gather/groups.ts";
-import { gatherNodeUpdate, gatherPhased, gatherRefusals } from "../gather/records.ts";
+import { gatherNodeUpdate, gatherPhased } from "../gather/records.ts";
 import { missing } from "../gather/suggest.ts";
 import { createPodViews, gatherNow, type PodView } from "../gather/world.ts";
 import { renderAnswers } from "../output/answers.ts";
@@ -94,7 +93,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const [known = found] = found ? [] : await gatherLost(session, name);
     if (!known) return undefined;
     const { state, world } = await gatherNow(known, session);
-    return [{ kind: "group", name, answers: await addRecorded(session, explainGroup(state, world), { world }) }];
+    return [{ kind: "group", name, answers: addBypasses(explainGroup(state, world), { world }) }];
   },
   statefulset: async (session, name) => {
     const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
@@ -155,15 +154,11 @@ const absentOrForbidden = (error: unknown): typeof FORBIDDEN | undefined =>
 const withImages = (answers: readonly Explanation[], { zones }: Pick<World, "zones">): Explanation[] =>
   answers.map((answer) => ({ ...answer, message: nameImages(answer.message, zones) }));
 
-/** The answers about these zones, with their refused downscales and their bypasses. */
-async function addRecorded(
-  session: Session,
+/** The answers about these zones, with their bypasses. */
+const addBypasses = (
   answers: readonly Explanation[],
   { world, zones = world.zones }: { readonly world: World; readonly zones?: World["zones"] },
-): Promise<readonly Explanation[]> {
-  const refusals = explainRefusals(await gatherRefusals(session, zones), answers, world);
-  return withImages([...answers, ...refusals, ...explainBypasses(zones, world)], world);
-}
+): readonly Explanation[] => withImages([...answers, ...explainBypasses(zones, world)], world);
 
 /** Empty for a StatefulSet in no group. */
 async function explainInGroup(session: Session, object: StatefulSet): Promise<readonly Explanation[]> {
@@ -171,7 +166,7 @@ async function explainInGroup(session: Session, object: StatefulSet): Promise<re
   if (object.metadata?.labels?.[LABELS.rolloutGroup] === undefined) return [];
   const { state, world } = await gatherNow(await findGroup(session, group), session);
   const zone = world.zones.find((one) => one.name === name);
-  return zone ? await addRecorded(session, explainZone(zone, state, world), { world, zones: [zone] }) : [];
+  return zone ? addBypasses(explainZone(zone, state, world), { world, zones: [zone] }) : [];
 }
 
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {

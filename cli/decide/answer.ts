@@ -63,7 +63,7 @@ export function deny({ question, phase, reason, rule, message, objects, since, u
 export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets" | "all">;
 
 /** The answer no, with a reason of the closed lists. */
-export function denyByRule({
+function denyByRule({
   scene,
   ...said
 }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {

@@ -6,7 +6,7 @@ import { countsAsReady, type EvictionSnapshot } from "../../reconciler/budget/de
 import { isIdleSurplus, missingPods } from "../../reconciler/model/readiness.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { StoredHold } from "../../reconciler/group-status/status.ts";
-import { factsOf, findFacts, type ObjectRef } from "../../reconciler/model/decision.ts";
+import { findFacts } from "../../reconciler/model/decision.ts";
 import { describeBypass } from "../../reconciler/gates/bypass.ts";
 import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
@@ -20,7 +20,6 @@ import {
   explainStored,
   explainHold,
   explainVerdict,
-  denyByRule,
   type Explanation,
   type Blocker,
   GO_ON,
@@ -81,39 +80,6 @@ export const explainBypasses = (zones: readonly ZoneWithPods[], { gates, now }: 
       "May begin without gates",
     ),
   );
-
-/** Downscales that a webhook has denied recently. A refusal that the group reports itself is left out. */
-export function explainRefusals(
-  refusals: readonly { readonly zone: ObjectRef; readonly message: string; readonly at: string }[],
-  known: readonly Explanation[],
-  world: World,
-): Explanation[] {
-  const isSaid = ({ reason, objects }: Explanation, name: string): boolean =>
-    reason === "PrepareFailed" && objects[0]?.name === name;
-  const { phase } = factsOf("PrepareFailed");
-  return refusals.flatMap(({ zone, message, at }) =>
-    known.some((one) => isSaid(one, zone.name)) || isOver(message, zone.name, world)
-      ? []
-      : [
-          denyByRule({
-            question: SCALE,
-            scene: world,
-            phase,
-            reason: "PrepareFailed",
-            message,
-            objects: [zone],
-            since: at,
-          }),
-        ],
-  );
-}
-
-/** True if the pods that the refusal names are gone: the zone was scaled down after all. */
-function isOver(refusal: string, zone: string, { zones }: World): boolean {
-  const pods = new Set(zones.find(({ name }) => name === zone)?.pods.map(({ name }) => name));
-  const named = (refusal.match(/[\w.-]+/g) ?? []).filter((word) => word.startsWith(`${zone}-`) && /-\d+$/.test(word));
-  return named.length > 0 && !named.some((name) => pods.has(name));
-}
 
 /** The answers of its group that concern the zone; without any, the zone whose turn it is. */
 export function explainZone(zone: ZoneWithPods, state: GroupState, world: World): Explanation[] {
