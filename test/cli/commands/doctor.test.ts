@@ -2,13 +2,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { define } from "../../demo/definitions.ts";
-import { add, amend, drop, type Kind, type Traits } from "../../builders.ts";
+import { add, drop, type Kind, type Traits } from "../../builders.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions } from "../guard-stage.ts";
 import { openTerminal, writeLease } from "../stage.ts";
 
-const SETS = "statefulsets.apps";
 const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
 
 describe("zonewise doctor", { timeout: 300_000 }, () => {
@@ -32,43 +31,12 @@ describe("zonewise doctor", { timeout: 300_000 }, () => {
     add(stage.emulator.store, kind, name, { ...traits });
     return () => drop(stage.emulator.store, kind, name);
   };
-  const annotate = (zone: string, annotations: Traits["annotations"], labels: Traits["labels"] = {}): Undo => {
-    const { store } = stage.emulator;
-    const { metadata } = store.get(SETS, "default", zone) ?? assert.fail();
-    amend(store, "StatefulSet", zone, { annotations: { ...annotations }, labels });
-    const before = { annotations: metadata.annotations ?? {}, labels: metadata.labels ?? {} };
-    return () => amend(store, "StatefulSet", zone, { metadata: before });
-  };
-  const check = {
-    initialDelaySeconds: 0,
-    periodSeconds: 60,
-    successThreshold: 1,
-    successWhen: "Data",
-    query: { url: "http://prometheus", expr: "up" },
-  };
   const all =
     (...undo: readonly Undo[]): Undo =>
     () =>
       undo.forEach((one) => one());
 
   const CASES: readonly (readonly [name: string, change: () => Undo, finding: RegExp])[] = [
-    [
-      "keys that are nearly ours",
-      () => annotate("ingester-zone-c", { "grafana.com/rollout-pause": "true" }, { "rollout-grup": "ingester" }),
-      /^warning {2}statefulset\/ingester-zone-c: its label rollout-grup has no effect; did you mean the label rollout-group\? .*\n +if so:\n +kubectl -n default label statefulset ingester-zone-c rollout-grup-\nwarning {2}.* annotation grafana.com\/rollout-pause has no effect; did you mean the annotation grafana.com\/rollout-paused\? .*\n +if so:\n +kubectl -n default annotate statefulset ingester-zone-c grafana.com\/rollout-paused=true grafana.com\/rollout-pause-\n$/,
-    ],
-    [
-      "a gate that is not valid, and one of a group with a typo",
-      () => {
-        const spec = { group: "ingester", checks: [{ name: "up", ...check }] };
-        const undo = create("RolloutGate", "first", { spec });
-        const valid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message: "at character 8" };
-        const conditions = [{ ...valid, lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1 }];
-        amend(stage.emulator.store, "RolloutGate", "first", { status: { conditions } });
-        return all(undo, create("RolloutGate", "second", { spec: { ...spec, group: "ingesters" } }));
-      },
-      /^error {2}rolloutgate\/first: it is not valid: ExpressionInvalid, at character 8 .*\n.*\nwarning {2}rolloutgate\/second: there is no rollout group ingesters; did you mean ingester\? .*\n +if so:\n +kubectl -n default patch rolloutgate second --type=merge -p '\{"spec":\{"group":"ingester"\}\}'\n$/,
-    ],
     [
       "an eviction webhook that fails open",
       () => {

@@ -6,7 +6,6 @@ import { define } from "../../demo/definitions.ts";
 import { GATES, setGateStage, writeGate, type GateStage } from "../../reconciler/gates/act/stage.ts";
 import { groupOf, startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { deploy } from "../../reconciler/stage.ts";
-import { failure } from "../../prometheus/scripted.ts";
 import { openTerminal, type Terminal } from "../stage.ts";
 
 interface Scene extends Terminal {
@@ -95,29 +94,6 @@ it("retry for all namespaces writes to no gate if two have the name, and names t
   assert.equal(code, 4);
   assert.match(err, /gate gate is in several namespaces: default, other\n +choose one with -n/);
   assert.deepEqual(store.get(GATES, "default", "gate"), gate);
-});
-
-it("a gate with an invalid expression stalls its group, and explain shows what Prometheus says of it", async (t) => {
-  const expr = "sum(rate(errors[5m)) > 1";
-  const scene = await setScene(t, {});
-  writeGate(scene.gates, {}, { query: { expr, url: scene.gates.prometheus.url } });
-  scene.gates.prometheus.answer = () => ({ status: 400, body: failure("parse error") });
-  await scene.tickFor(20);
-  assert.equal((await scene.run("status ingester --watch --timeout 1m")).code, 1);
-  assert.ok(holdsFor(scene, "Stalled"));
-  const { code, out } = await scene.run("explain ingester");
-  assert.equal(code, 1);
-  assert.match(out, /roll out: Blocked {2}GateInvalid$/m);
-  assert.match(
-    out,
-    /why +ingester-zone-b waits for gate gate: it is invalid, .*: check errors: BadQuery: parse error \(400\)/,
-  );
-  assert.doesNotMatch(out, /has not run yet/);
-  assert.match(out, /kubectl -n default edit rolloutgate gate/);
-  scene.gates.prometheus.answer = () => 1;
-  writeGate(scene.gates);
-  await scene.tickFor(3);
-  assert.ok(!holdsFor(scene, "Stalled"), "it was corrected");
 });
 
 it("bypass lets a group go on past a gate that has failed, is shown wherever its group is, and ends", async (t) => {

@@ -97,31 +97,6 @@ describe("without a tick", { timeout: 300_000 }, () => {
     assert.equal(code, 1);
   });
 
-  it("during a migration nothing proposes to resume the CronJob beside the original", async (t) => {
-    suspend();
-    create("Deployment", "rollout-operator", { spec: { replicas: 1 } });
-    const { run } = await openTerminal(t, stage, { ticks: false });
-    for (const line of ["status", "doctor", "explain ingester"]) {
-      const { out } = await run(line);
-      assert.match(
-        out,
-        /is suspended, and rollout-operator \(Deployment default\/rollout-operator\) serves the namespace/,
-      );
-      assert.match(out, /follow docs\/migrate\/rollout-operator\.md/);
-      assert.doesNotMatch(out, /suspend":false/);
-    }
-  });
-
-  it("says on what condition to resume it where it may not read whether the original is there", async (t) => {
-    suspend();
-    t.after(stage.emulator.faults.inject({ verb: "get", resource: "deployments.apps", effect: { kind: "forbidden" } }));
-    const { out } = await (await openTerminal(t, stage, { ticks: false })).run("status");
-    assert.match(
-      out,
-      /fix:\n +unless rollout-operator serves the namespace \(docs\/migrate\/rollout-operator\.md\):\n +kubectl -n default patch/,
-    );
-  });
-
   it("of several namespaces, each is judged by its own reconciler", async (t) => {
     suspend();
     createZone("other-zone-a", "other");

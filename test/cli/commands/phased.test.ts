@@ -156,18 +156,6 @@ it("RolloutStalled says why: what the late step waits for, or the last bad answe
   }
 });
 
-it("a pause is told with the command that ends it", { timeout: 300_000 }, async (t) => {
-  const stage = await setUp();
-  t.after(() => stage.close());
-  amend(stage.emulator.store, "PhasedRollout", "guard", { annotations: { "sts.plus/pause": "true" } });
-  await applySet(stage, "x:2");
-  await stage.tickFor(20);
-  assert.match(
-    (await (await openTerminal(t, stage)).run("explain phased/guard")).out,
-    /Paused\n(?:.*\n)*.*annotate phasedrollout guard sts.plus\/pause-/,
-  );
-});
-
 it("what was recorded before the latest template is not taken for the answer", { timeout: 300_000 }, async (t) => {
   const stage = await setUp();
   t.after(() => stage.close());

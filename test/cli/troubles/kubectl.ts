@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse, parseAllDocuments, stringify as dump } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Resource } from "../../../infra/kubernetes/resources.ts";
 import { withDefaults } from "../../emulator/defaults.ts";
@@ -24,7 +24,7 @@ export const commandsIn = (text: string): string[] => [...text.matchAll(COMMAND)
 
 /** Commands that only show something. */
 const isLook = (command: string): boolean =>
-  (/ (?:get|describe|logs) /.test(command) && !command.includes(" | ")) ||
+  / (?:get|describe|logs) /.test(command) ||
   /^zonewise .*\b(?:history|status|explain|drain-order)\b/.test(command);
 
 export const changesIn = (text: string): string[] => commandsIn(text).filter((command) => !isLook(command));
@@ -44,7 +44,6 @@ export async function execute(text: string, options: ShellOptions): Promise<void
   const [, written, creation = ""] = /^echo '([^']*)' \| (kubectl .*)$/.exec(text) ?? [];
   if (written !== undefined)
     return await kubectl(wordsOf(creation).slice(1), { ...options, input: JSON.parse(written) as Draft });
-  if (text.includes(" | ")) return await replaceThrough(text, options);
   for (const one of text.split(" && ")) {
     const [program, ...words] = wordsOf(one);
     if (program === "kubectl") await kubectl(words, options);
@@ -52,23 +51,6 @@ export async function execute(text: string, options: ShellOptions): Promise<void
       const { code, out, err } = await options.run(words.join(" "));
       assert.equal(code, 0, `${one}: ${out}${err}`);
     }
-  }
-}
-
-/** `kubectl get … -o yaml | sed 's/…/…/' | kubectl replace --force -f -`: an object is replaced by one with another line. */
-async function replaceThrough(text: string, { stage, run }: ShellOptions): Promise<void> {
-  const [get = "", from = "", to = ""] =
-    /^kubectl (.*) -o yaml \| sed 's\/(.*)\/(.*)\/' \| kubectl replace --force -f -$/.exec(text)?.slice(1) ?? [];
-  const words = wordsOf(get);
-  const [kind = "", name = ""] = words.slice(words.indexOf("get") + 1);
-  const namespace = words[words.indexOf("-n") + 1] ?? "";
-  const { cluster } = stage.connect();
-  const shell = { stage, run, cluster, words: [kind, name], flags: new Map<string, string>(), namespace };
-  for (const { resource, ref, object } of findNamed(shell)) {
-    const written = parse(dump(object).replace(new RegExp(from, "m"), to)) as KubeObject;
-    await cluster.remove(resource, { ...ref, preconditions: { uid: object.metadata.uid } });
-    const { uid: _, resourceVersion: __, ...metadata } = written.metadata;
-    await cluster.create(resource, { namespace, body: { ...written, metadata } });
   }
 }
 

@@ -184,6 +184,17 @@ describe("the reconciler does not tick", () => {
     ],
     ["NotExplained", { lease: undefined, cronJob: { ...cronJob, createdAt: ago(241) } }, /show no reason$/],
   ];
+  for (const [original, why, fix] of [
+    [false, / is suspended$/, /^kubectl -n cache patch cronjob zonewise-reconciler -p /],
+    [true, / is suspended, and rollout-operator \(Deployment cache\/rollout-operator\) serves the namespace/, /^follow docs/],
+    [undefined, / is suspended$/, /^unless rollout-operator serves the namespace .*:\nkubectl -n cache patch cronjob /],
+  ] as const)
+    it(`proposes to resume the CronJob unless the original serves the namespace: ${original}`, () => {
+      const found = judgeTicking(factsOf({ lease: held(241, false), cronJob: suspended, original }));
+      assert.match(found?.message ?? "", why);
+      assert.match(found?.remedy ?? "", fix);
+    });
+
   it("puts no text of a Lease into a command that is no pod's name", () => {
     const facts = { lease: held(301, true, "$(reboot)_1"), jobs: [job("r-2", "failed", 20)] };
     const remedy = judgeTicking(factsOf(facts))?.remedy ?? "";
