@@ -63,10 +63,7 @@ export function deny({ question, phase, reason, rule, message, objects, since, u
 export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets" | "all">;
 
 /** The answer no, with a reason of the closed lists. */
-function denyByRule({
-  scene,
-  ...said
-}: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
+function denyByRule({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
   const { reason, message, objects } = said;
   const facts = isKnown(reason) ? RULES[reason] : undefined;
   return deny({

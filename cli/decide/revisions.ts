@@ -52,8 +52,7 @@ export function describeRevision(name: string, revisions: readonly Revision[]): 
 }
 
 /** True if its status says that its rollout is over, and counts pods that lack its revision. */
-const contradictsItself = (zone: Zone): boolean =>
-  isZoneRecorded(zone) && zone.status.updated < zone.status.replicas;
+const contradictsItself = (zone: Zone): boolean => isZoneRecorded(zone) && zone.status.updated < zone.status.replicas;
 
 /**
  * True of a StatefulSet that was created again over the pods of an earlier one: its status calls its first template the

@@ -36,7 +36,7 @@ async function findNames(session: Session, what: Plural): Promise<readonly strin
   const { resource, isGlobal } = LISTED[what];
   const query = isGlobal || session.namespace === "" ? {} : { namespace: session.namespace };
   const read = ({ metadata }: Named): string => metadata?.name ?? "";
-  return (await readAll({ resource: resource as Resource<Named>, query, read }, session)).items;
+  return (await readAll({ resource, query, read }, session)).items;
 }
 
 interface Missing {

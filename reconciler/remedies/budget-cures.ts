@@ -58,4 +58,7 @@ export function cureEmpty({ zones, message }: RuleContext): string {
 
 /** Which labels are wrong, all budgets and StatefulSets of the namespace show: doctor reads them. */
 export const seeDoctor = (context: RuleContext): string =>
-  how("give the StatefulSet, or its pods, the labels that its budget selects, as doctor proposes", zonewise(context, "doctor"));
+  how(
+    "give the StatefulSet, or its pods, the labels that its budget selects, as doctor proposes",
+    zonewise(context, "doctor"),
+  );

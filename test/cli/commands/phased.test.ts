@@ -191,7 +191,10 @@ it("doctor warns of a definition that the removal of the original would delete",
   assert.doesNotMatch((await run("doctor")).out, /definition-owner/);
   const annotations = { "meta.helm.sh/release-name": "sts-plus" };
   amend(stage.emulator.store, "CustomResourceDefinition", "phasedrollouts.sts.plus", { annotations });
-  assert.match((await run("doctor")).out, /customresourcedefinition\/phasedrollouts\.sts\.plus.*release-name=sts-plus/s);
+  assert.match(
+    (await run("doctor")).out,
+    /customresourcedefinition\/phasedrollouts\.sts\.plus.*release-name=sts-plus/s,
+  );
 });
 
 it(

@@ -24,8 +24,7 @@ export const commandsIn = (text: string): string[] => [...text.matchAll(COMMAND)
 
 /** Commands that only show something. */
 const isLook = (command: string): boolean =>
-  / (?:get|describe|logs) /.test(command) ||
-  /^zonewise .*\b(?:history|status|explain|drain-order)\b/.test(command);
+  / (?:get|describe|logs) /.test(command) || /^zonewise .*\b(?:history|status|explain|drain-order)\b/.test(command);
 
 export const changesIn = (text: string): string[] => commandsIn(text).filter((command) => !isLook(command));
 export const looksIn = (text: string): string[] => commandsIn(text).filter(isLook);

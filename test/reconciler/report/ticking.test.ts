@@ -186,7 +186,11 @@ describe("the reconciler does not tick", () => {
   ];
   for (const [original, why, fix] of [
     [false, / is suspended$/, /^kubectl -n cache patch cronjob zonewise-reconciler -p /],
-    [true, / is suspended, and rollout-operator \(Deployment cache\/rollout-operator\) serves the namespace/, /^follow docs/],
+    [
+      true,
+      / is suspended, and rollout-operator \(Deployment cache\/rollout-operator\) serves the namespace/,
+      /^follow docs/,
+    ],
     [undefined, / is suspended$/, /^unless rollout-operator serves the namespace .*:\nkubectl -n cache patch cronjob /],
   ] as const)
     it(`proposes to resume the CronJob unless the original serves the namespace: ${original}`, () => {

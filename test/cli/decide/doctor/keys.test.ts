@@ -62,10 +62,7 @@ describe("a mistyped key", () => {
   it("goes where the right one has its value already", () =>
     assert.equal(fixOf({ annotations: { [wrong]: "2", [right]: "2" } }), `annotate statefulset db ${wrong}-`));
   it("is left to an editor where the right one has another value", () =>
-    assert.equal(
-      fixOf({ annotations: { [wrong]: "2", [right]: "3" } }),
-      "kubectl -n test edit statefulset db",
-    ));
+    assert.equal(fixOf({ annotations: { [wrong]: "2", [right]: "3" } }), "kubectl -n test edit statefulset db"));
   it("puts no text of an annotation into a command", () =>
     assert.equal(fixOf({ annotations: { [wrong]: "$(reboot)" } }), "edit statefulset db"));
   it("is not said again where its reader names it", () =>
