@@ -10,7 +10,8 @@ const open = (t: TestContext) => openGuarded(t, { definitions: ["rolloutgroups",
 it("status says first that the webhook is recorded to be down", async (t) => {
   const { stage, run, json } = await open(t);
   assert.doesNotMatch((await run("status")).out, /^warning/);
-  const condition = { type: "Protecting", status: "False", reason: "WebhookDown", message: "it is down" };
+  const times = { observedGeneration: 1, lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const condition = { type: "Protecting", status: "False", reason: "WebhookDown", message: "it is down", ...times };
   const amendWith = (status: object): void =>
     amend(stage.emulator.store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { conditions: [status] } });
   amendWith(condition);
