@@ -50,7 +50,7 @@ const advisory = (id: string) => ({
 
 it("fails on a vulnerability of a package in the image", async () => {
   const { code, text } = await auditAt(200, { jose: [advisory("GHSA-1")] });
-  assert.match(text, /vulnerable: jose \* \(high\)/);
+  assert.match(text, /vulnerable: jose \(high\)/);
   assert.equal(code, 1);
 });
 
