@@ -1,9 +1,8 @@
 /** `npm run simulate`: plays histories and prints what went wrong. Exit code 0 if nothing did, 1 if something did. */
 import { parseArgs } from "node:util";
 import { readOrExit, requireWhole } from "./options.ts";
-import { play } from "./play.ts";
+import { formatReach, startReach } from "./reach.ts";
 import { commandOf, parseReduction } from "./reduction.ts";
-import { describeShrunk } from "./shrink.ts";
 
 const USAGE = `npm run simulate -- [options]: plays histories of the simulated cluster, and prints each that goes wrong
 with the command that shows it again. The first one is shrunk to a smaller history that fails in the same way.
@@ -16,6 +15,7 @@ with the command that shows it again. The first one is shrunk to a smaller histo
     --strikes I,...   with these of its faults, by their ids; none for none
     --trace           prints it line by line
   --rest SECONDS    for which a settled world is watched, 600 by default
+  --reach           prints in how many histories each cell was reached: faults, reasons, rules, errors, catch blocks
   --finds N         ends once so many histories went wrong, and shrinks none
   --shrink          shrinks each that goes wrong, not only the first
   --help
@@ -29,6 +29,7 @@ const OPTIONS = {
   strikes: { type: "string" },
   trace: { type: "boolean", default: false },
   rest: { type: "string", default: "600" },
+  reach: { type: "boolean", default: false },
   finds: { type: "string" },
   shrink: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
@@ -51,6 +52,11 @@ const seeds =
   options.seed?.split(",").map(Number) ??
   Array.from({ length: Number(options.seeds) }, (_, i) => Number(options.from) + i);
 const isReduced = (options.with ?? options.actions ?? options.strikes) !== undefined;
+
+// Only what is imported after this is counted.
+const count = options.reach ? startReach() : undefined;
+const { play } = await import("./play.ts");
+const { describeShrunk } = await import("./shrink.ts");
 
 const began = process.cpuUsage();
 const cells = new Map<string, number>();
@@ -76,6 +82,7 @@ for (const seed of seeds) {
   }
   simulatedMs += history.simulatedMs;
   calls += history.calls;
+  count?.endSeed(history.cells);
   for (const [cell, times] of history.cells) cells.set(cell, (cells.get(cell) ?? 0) + times);
   if (options.seed !== undefined) console.log(`digest ${history.digest}`);
   if (history.violations.length === 0) continue;
@@ -88,6 +95,7 @@ for (const seed of seeds) {
 }
 const { user, system } = process.cpuUsage(began);
 const seconds = (user + system) / 1e6;
+if (count) console.log(formatReach(count.result()));
 console.log(
   `${played} histories, ${failed} of them with violations; ${(simulatedMs / 3_600_000).toFixed(1)} simulated hours, ` +
     `${calls} calls, ${[...cells.values()].filter((times) => times > 0).length} cells of fault and call site; ` +
