@@ -9,7 +9,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectAdmin } from "../cluster/stage/client.ts";
-import { PATH } from "./eviction.ts";
+import { PATH } from "./eviction-setup.ts";
 import { createGroup, prepare, writePodStatus, zonesOf } from "./plane-groups.ts";
 import { EVICTION_PATH, readOriginal } from "./original.ts";
 import { readCpuMs, readResidentMb } from "./peak.ts";

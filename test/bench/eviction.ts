@@ -1,74 +1,118 @@
 /**
- * Evictions that the shipped webhook server allows, over TLS, on the embedded cluster with pods of 8 kB: each answer
- * has a list of the group's pods in it.
+ * Evictions through the shipped webhook server, over TLS, on the embedded cluster with pods of 8 kB: denied
+ * ones, as waiting drainers cause them, and allowed ones. For comparison, the duration of one list of the
+ * pods.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { parse } from "yaml";
-import { readResidentMb } from "./peak.ts";
-import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
-import { evictionRequest, reviewRequest, sendLoad } from "./review-load.ts";
-import { prepareServers } from "./review-server.ts";
-import { type Aim, atMost, type Bench, type BenchEnvironment, type Row } from "./row.ts";
+import type { BenchGroup } from "./eviction-cluster.ts";
+import { CONNECTIONS, type Setup, withSetup } from "./eviction-setup.ts";
+import type { LoadFigures } from "./review-load.ts";
+import { type Aim, atMost, type Bench, median, type Row } from "./row.ts";
 
-const CONNECTIONS = 8;
 const SECONDS = 8;
 const WARM_UP_SECONDS = 4;
 const SMALLEST = 3;
 const LARGEST = 500;
-/** Pods per zone: 9, 300 and 1,500 pods in total. */
-const SIZES = [SMALLEST, 100, LARGEST];
 /** 1.3 times what upstream holds after such load. */
 const MAX_MB = 85;
 /** Five times upstream's rate on such a machine. */
 const LEAST_PER_SECOND = 730;
-const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
-const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
-
-/** The path in the manifest. */
-export const PATH =
-  (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
-    ?.clientConfig.service.path ?? "";
+/** Pods per zone: 9, 300 and 1,500 pods in total. */
+const SIZES = [SMALLEST, 100, LARGEST];
 
 export const benchEvictions: Bench = async (environment) => {
   const rows: Row[] = [];
-  for (const replicas of SIZES) rows.push(...(await measure(environment, replicas)));
+  for (const replicas of SIZES)
+    rows.push(
+      ...(await withSetup(environment, [group("free", replicas), group("blocked", replicas)], (setup) =>
+        measure(setup, replicas),
+      )),
+    );
+  rows.push(...(await withSetup(environment, [group("small", SMALLEST), group("large", LARGEST)], measureTwo)));
   return rows;
-};
 
-async function measure({ dist, scratch }: BenchEnvironment, replicas: number): Promise<Row[]> {
-  const cluster = spawn(process.execPath, [CLUSTER, String(replicas)], { stdio: ["ignore", "pipe", "inherit"] });
-  try {
-    const [kubeconfig] = (await once(createInterface({ input: cluster.stdout }), "line")) as [string];
-    const startServer = await prepareServers(scratch, kubeconfig);
-    const args = [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")];
-    const { target, pid, end } = await startServer(args, reviewRequest(3));
-    const requests = Array.from({ length: replicas }, (_, i) => evictionRequest(PATH, `zone-a-${i}`));
-    const load = { requests, connections: CONNECTIONS };
-    await sendLoad(target, { ...load, seconds: WARM_UP_SECONDS });
-    const { perSecond, p50, p99, answers, allowed } = await sendLoad(target, { ...load, seconds: SECONDS });
-    const residentMb = readResidentMb(pid);
-    await end();
-    if (allowed < answers) throw new Error(`${allowed} of ${answers} evictions were allowed`);
-    const what = `evictions allowed under a budget of ${(3 * replicas).toLocaleString("en")} pods`;
+  function group(name: string, replicas: number): BenchGroup {
+    return { name, replicas, blocked: name === "blocked" };
+  }
+
+  async function measure(setup: Setup, replicas: number): Promise<Row[]> {
+    const where = `${(3 * replicas).toLocaleString("en")} pods`;
+    const idleMb = await setup.residentMb();
+    const rows: Row[] = [];
+    for (const [name, shouldAllow] of [
+      ["blocked", false],
+      ["free", true],
+    ] as const) {
+      await setup.sendLoad(name, WARM_UP_SECONDS);
+      const lists = await timeLists(setup, name);
+      await setup.figures();
+      const load = await setup.sendLoad(name, SECONDS);
+      const { calls, bytes, listsAtOnce } = await setup.figures();
+      const [json, protobuf] = (await timeLists(setup, name)).map((times, i) =>
+        median([...times, ...(lists[i] ?? [])]),
+      );
+      const plain = [
+        compare(json, "in JSON", load),
+        compare(protobuf, "in protobuf, as the server reads it", load),
+      ].join(", ");
+      if (load.allowed !== (shouldAllow ? load.answers : 0))
+        throw new Error(`${load.allowed} of ${load.answers} evictions were allowed`);
+      const each = `${(calls / load.answers).toFixed(1)} calls and ${(bytes / load.answers / 1000).toFixed(1)} kB an answer`;
+      const figure = `${rate(load)}; ${each}; at most ${listsAtOnce} lists at once; a plain list beside: ${plain}`;
+      const shared = sharedAim(load, json ?? Number.NaN, listsAtOnce, replicas);
+      const aim = shouldAllow ? (allowedAim(load, replicas) ?? shared) : shared;
+      rows.push({
+        what: `evictions, ${where}: ${shouldAllow ? "allowed" : "denied"}, on ${CONNECTIONS} connections`,
+        figure,
+        ...(aim && { aim }),
+      });
+    }
+    const residentMb = await setup.residentMb();
+    rows.push({
+      what: `evictions, ${where}: webhook server, resident`,
+      figure: `${idleMb.toFixed(0)} MB before, ${residentMb.toFixed(0)} MB after`,
+      ...(replicas === LARGEST && { aim: atMost(MAX_MB, " MB after", residentMb) }),
+    });
+    return rows;
+  }
+
+  async function measureTwo(setup: Setup): Promise<Row[]> {
+    await setup.sendLoad("small", WARM_UP_SECONDS);
+    await setup.sendLoad("large", WARM_UP_SECONDS);
+    const alone = await setup.sendLoad("small", SECONDS);
+    const large = setup.sendLoad("large", SECONDS);
+    const small = await setup.sendLoad("small", SECONDS);
+    await large;
     return [
+      { what: "evictions under a budget of 9 pods, alone", figure: rate(alone) },
       {
-        what: `${what}, on ${CONNECTIONS} connections`,
-        figure: `${perSecond.toFixed(0)}/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
-        ...(replicas === SMALLEST && { aim: atLeast(LEAST_PER_SECOND, perSecond) }),
-      },
-      {
-        what: `${what}: webhook server, resident`,
-        figure: `${residentMb.toFixed(0)} MB`,
-        ...(replicas === LARGEST && { aim: atMost(MAX_MB, " MB", residentMb) }),
+        what: "the same, beside evictions under another budget of 1,500 pods",
+        figure: `${rate(small)}; those of the other: ${rate(await large)}`,
       },
     ];
-  } finally {
-    cluster.kill("SIGKILL");
   }
+};
+
+/** Durations in milliseconds of lists in JSON and in protobuf, in turn. */
+async function timeLists(setup: Setup, name: string): Promise<readonly (readonly number[])[]> {
+  return [await setup.listMs(name, "json"), await setup.listMs(name, "protobuf")];
 }
 
-const atLeast = (limit: number, value: number): Aim => ({ text: `at least ${limit}/s`, met: value >= limit });
+const compare = (listMs = Number.NaN, form: string, { p50 }: LoadFigures): string =>
+  `${listMs.toFixed(1)} ms ${form} (p50 is ${(p50 / listMs).toFixed(1)} times that)`;
+
+const rate = ({ perSecond, p50, p99 }: LoadFigures): string =>
+  `${perSecond.toFixed(0)}/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`;
+
+function allowedAim({ perSecond }: LoadFigures, replicas: number): Aim | undefined {
+  if (replicas !== SMALLEST) return undefined;
+  return { text: `at least ${LEAST_PER_SECOND}/s`, met: perSecond >= LEAST_PER_SECOND };
+}
+
+/** Requests share their lists. */
+function sharedAim({ p50 }: LoadFigures, listMs: number, listsAtOnce: number, replicas: number): Aim | undefined {
+  if (replicas !== LARGEST) return undefined;
+  return {
+    text: "p50 at most 1.5 times the list in JSON, at most 2 lists at once",
+    met: p50 <= 1.5 * listMs && listsAtOnce <= 2,
+  };
+}

@@ -11,6 +11,8 @@ import { firstAnswer, KUBECONFIG, NAME, type Target } from "./review-load.ts";
 export interface ReviewServer {
   readonly pid: number;
   readonly target: Target;
+  /** The port of its metrics. */
+  readonly metrics: number;
   /** Ends it, as a kubelet would. */
   readonly end: () => Promise<void>;
 }
@@ -35,12 +37,13 @@ export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): 
   await Promise.all(Object.entries(files).map(([name, text]) => writeFile(path(name as keyof typeof files), text)));
   return async (program, request) => {
     const target = { port: await freePort(), ca: caPem };
+    const metrics = await freePort();
     const variables = {
       KUBERNETES_NAMESPACE: "default",
       SERVER_TLS_CERT_FILE: path("crt"),
       SERVER_TLS_KEY_FILE: path("key"),
       SERVER_TLS_PORT: String(target.port),
-      SERVER_PORT: String(await freePort()),
+      SERVER_PORT: String(metrics),
     };
     const env = {
       PATH: process.env["PATH"],
@@ -62,7 +65,7 @@ export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): 
     early.promise.catch(() => {});
     child.once("exit", (code) => early.reject(new Error(`${[command, ...args].join(" ")} ended with ${code}`)));
     await Promise.race([firstAnswer(target, request), early.promise]);
-    return { pid: child.pid ?? 0, target, end: () => end(child) };
+    return { pid: child.pid ?? 0, target, metrics, end: () => end(child) };
   };
 }
 
