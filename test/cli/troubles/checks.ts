@@ -222,7 +222,8 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
         ...role,
         rules: listOf(role["rules"]).filter((rule) => !JSON.stringify(rule).includes(RIGHT)),
       }));
-      const fault = { verb: "patch", resource: SETS, subresource: "status", effect: { kind: "forbidden" } } as const;
+      const effect = { kind: "forbidden", user: `system:serviceaccount:${NAMESPACE}:zonewise-reconciler` } as const;
+      const fault = { verb: "patch", resource: SETS, subresource: "status", effect } as const;
       const heal = faults.inject(fault);
       store.subscribe(({ resource }) => void (resource === ROLES && isWhole() && heal()));
       setTemplate(at, "app:2");
