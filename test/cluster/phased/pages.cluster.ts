@@ -149,7 +149,7 @@ scenario("a gate as in the page is read, asked again, and switched to Observe", 
   const inOneHour = new Date(Date.now() + 3_600_000).toISOString();
   // What `zonewise bypass` writes.
   const bypass = `zonewise.dev/bypass-gates-until=${inOneHour} zonewise.dev/bypass-gates-reason=known`;
-  await paste(`kubectl annotate statefulset -l rollout-group=ingester ${bypass}`, namespace);
+  await paste(`kubectl annotate statefulset ingester-zone-b ${bypass}`, namespace);
   await stage.done("app:3", zones.slice(1));
   await stage.setImage("app:4", zones.slice(0, 1));
   await isShown(/GateFailed/);

@@ -42,6 +42,30 @@ const configMaps: Subject = {
   ],
 };
 
+const secrets: Subject = {
+  apiVersion: "v1",
+  kind: "Secret",
+  plural: "secrets",
+  fields: (draw) => ({
+    ...draw.of([
+      { data: { k: "YQ==" } },
+      { stringData: { k: "text" } },
+      { data: { k: "YQ==" }, stringData: { k: "b" } },
+      {},
+    ]),
+    ...(draw.chance(0.5) && { type: draw.of(["Opaque", "example.com/x"]) }),
+    ...(draw.chance(0.1) && { immutable: true }),
+  }),
+  changes: [
+    () => ({ data: { k: "Yg==" } }),
+    () => ({ stringData: { l: "text" } }),
+    () => ({ data: { k: null } }),
+    () => ({ type: "example.com/other" }),
+    () => ({ immutable: true }),
+    () => ({ data: { "a/b": "YQ==" } }),
+  ],
+};
+
 const leases: Subject = {
   apiVersion: "coordination.k8s.io/v1",
   kind: "Lease",
@@ -59,6 +83,35 @@ const leases: Subject = {
     (draw) => ({ spec: { renewTime: `2026-01-01T00:00:0${count(draw)}.000000Z` } }),
     (draw) => ({ spec: { leaseTransitions: draw.between(-1, 3) } }),
     (draw) => ({ spec: { leaseDurationSeconds: draw.of([30, 0, -1, null]) } }),
+  ],
+};
+
+const revisions: Subject = {
+  apiVersion: "apps/v1",
+  kind: "ControllerRevision",
+  plural: "controllerrevisions",
+  fields: (draw) => ({ data: { a: count(draw) }, revision: draw.between(-1, 3) }),
+  changes: [(draw) => ({ revision: draw.between(-1, 3) }), (draw) => ({ data: { a: count(draw) } })],
+};
+
+const events: Subject = {
+  apiVersion: "v1",
+  kind: "Event",
+  plural: "events",
+  fields: (draw) => ({
+    involvedObject: { kind: "ConfigMap", name: "a", namespace: draw.chance(0.1) ? "elsewhere" : "@namespace" },
+    reason: draw.of(["Noted", "Seen"]),
+    message: "all is well",
+    type: draw.of(["Normal", "Warning"]),
+    count: 1,
+    source: { component: "programs" },
+    firstTimestamp: "2026-01-01T00:00:00Z",
+    lastTimestamp: "2026-01-01T00:00:00Z",
+  }),
+  changes: [
+    (draw) => ({ count: draw.between(1, 9) }),
+    (draw) => ({ message: `again ${count(draw)}` }),
+    () => ({ involvedObject: { namespace: "elsewhere" } }),
   ],
 };
 
@@ -213,24 +266,27 @@ const sets: Subject = {
 
 const RESERVED = { kind: "eviction", uid: "u", pinned: true, time: "2026-01-01T00:00:00Z", by: "me" };
 
-/** What their definitions refuse is in test/infra/definitions.ts. */
 const zoneBudgets: Subject = {
   apiVersion: "rollout-operator.grafana.com/v1",
   kind: "ZoneAwarePodDisruptionBudget",
   plural: "zoneawarepoddisruptionbudgets",
   custom: true,
-  fields: (draw) => ({
-    spec: {
-      ...(draw.chance(0.9) && { selector: draw.chance(0.9) ? SELECTOR : {} }),
-      ...draw.of<Fields>([{ maxUnavailable: count(draw) }, { maxUnavailablePercentage: 10 }, {}]),
-    },
-  }),
+  fields: (draw) =>
+    draw.chance(0.05)
+      ? {}
+      : {
+          spec: {
+            ...(draw.chance(0.9) && { selector: draw.chance(0.9) ? SELECTOR : {} }),
+            ...(draw.chance(0.3) ? zoneBudgetLimit(draw) : { maxUnavailable: 1 }),
+            ...(draw.chance(0.2) && zoneBudgetPartition(draw)),
+          },
+        },
   changes: [
+    (draw) => ({ spec: zoneBudgetLimit(draw) }),
+    (draw) => ({ spec: zoneBudgetPartition(draw) }),
     (draw) => ({ spec: { maxUnavailable: count(draw), maxUnavailablePercentage: null } }),
-    (draw) => ({ spec: { maxUnavailable: draw.of([-1, "1", 1.5]) } }),
-    () => ({ spec: { maxUnavailable: 1, maxUnavailablePercentage: 10 } }),
-    () => ({ spec: { podNamePartitionRegex: "[a-z-]+-([0-9]+)" } }),
-    () => ({ spec: { podNamePartitionRegex: null, crossZoneEvictionDelay: "1m" } }),
+    () => ({ spec: { selector: { matchLabels: { "a b": "c" } } } }),
+    () => ({ spec: { selector: { matchLabels: { "example.com/a": "c", "x/y/z": "d" } } } }),
     () => ({ spec: { selector: { matchLabels: { app: "a b" } } } }),
     () => ({ spec: { unknown: 1 } }),
     () => ({ spec: null }),
@@ -240,11 +296,77 @@ const zoneBudgets: Subject = {
     () => ({ disruptedPods: { "z/1": { ...RESERVED, kind: "downscale", from: 2 } } }),
     () => ({ disruptedPods: { "z-0": null } }),
     () => ({ disruptedPods: { "z-1": { uid: "u" } } }),
-    () => ({ disruptedPods: { "z-1": { ...RESERVED, kind: "drain", pinned: "no", time: "now" } } }),
+    () => ({ disruptedPods: { "z-1": { ...RESERVED, kind: "drain" } } }),
+    () => ({ disruptedPods: { "z-1": { ...RESERVED, pinned: "no" } } }),
+    () => ({ disruptedPods: { "z-1": { ...RESERVED, time: "now" } } }),
     (draw) => ({ observedGeneration: count(draw) }),
     () => ({ zones: [{ name: "a", expected: 1, healthy: "x" }] }),
+    () => ({ conditions: [{ type: "Protecting", status: "True" }] }),
     () => ({ conditions: [{ type: "Protecting" }] }),
   ],
+};
+
+function zoneBudgetLimit(draw: Draw): Fields {
+  return draw.of<Fields>([
+    { maxUnavailable: count(draw) },
+    { maxUnavailable: -1 },
+    { maxUnavailable: "1" },
+    { maxUnavailable: 1.5 },
+    { maxUnavailablePercentage: draw.of([0, 10, 100, 101, -1]) },
+    { maxUnavailable: 1, maxUnavailablePercentage: 10 },
+  ]);
+}
+
+function zoneBudgetPartition(draw: Draw): Fields {
+  return draw.of<Fields>([
+    { podNamePartitionRegex: "[a-z-]+-([0-9]+)" },
+    { podNamePartitionRegex: "[a-z-]+-([0-9]+)", podNameRegexGroup: draw.between(0, 2) },
+    { podNamePartitionRegex: "" },
+    { podNamePartitionRegex: "[a-z]+" },
+    { podNamePartitionRegex: "((" },
+    { podNamePartitionRegex: null, crossZoneEvictionDelay: "1m" },
+    { crossZoneEvictionDelay: draw.of(["1m30s", "0", "", "-1s", "soon", "1.5h"]) },
+    { podNamePartitionRegex: "(a)", crossZoneEvictionDelay: draw.of(["1m30s", "-1s"]) },
+  ]);
+}
+
+const URLS = [
+  "http://prometheus:9090",
+  "prometheus",
+  "ftp://prometheus",
+  "http://",
+  "http://a b",
+  "https://user@host/x",
+];
+
+const urlOf = (draw: Draw): string => (draw.chance(0.25) ? draw.of(URLS) : "http://prometheus:9090");
+
+const phased: Subject = {
+  apiVersion: "sts.plus/v1alpha1",
+  kind: "PhasedRollout",
+  plural: "phasedrollouts",
+  custom: true,
+  fields: (draw) => ({
+    spec: {
+      ...(draw.chance(0.95) && { targetRef: draw.of(["a", "b", "b", ""]) }),
+      check: {
+        query: { expr: "up", url: urlOf(draw) },
+        ...(draw.chance(0.3) && { periodSeconds: draw.between(-1, 9) }),
+      },
+      ...(draw.chance(0.15) && { skipCheck: true, standardRollingUpdate: draw.chance(0.5) }),
+    },
+  }),
+  changes: [
+    (draw) => ({ spec: { targetRef: draw.of(["a", "b"]) } }),
+    () => ({ spec: { targetRef: null } }),
+    (draw) => ({ spec: { check: { query: { url: draw.of(URLS) } } } }),
+    (draw) => ({ spec: { check: { query: { successWhen: draw.of(["NoData", "Never"]) } } } }),
+    (draw) => ({ spec: { skipCheck: draw.chance(0.5), standardRollingUpdate: draw.chance(0.5) } }),
+    (draw) => ({ spec: { progressDeadlineSeconds: draw.of([0, 1, 2_147_483_648]) } }),
+    () => ({ spec: { check: { failureThreshold: 2 } } }),
+    (draw) => ({ spec: { onDelete: draw.of(["release", "freeze", "x"]) } }),
+  ],
+  statuses: [() => ({ phase: "Stalled" }), () => ({ phase: null }), () => ({ unknown: 1 }), () => ({ phase: 1 })],
 };
 
 const templates: Subject = {
@@ -268,10 +390,46 @@ const templates: Subject = {
   statuses: [(draw) => ({ replicas: count(draw) }), () => ({ replicas: "x" }), () => ({ replicas: null })],
 };
 
+const gates: Subject = {
+  apiVersion: "zonewise.dev/v1",
+  kind: "RolloutGate",
+  plural: "rolloutgates",
+  custom: true,
+  fields: (draw) => ({
+    spec: {
+      group: "g",
+      checks: draw.of<readonly Fields[]>([
+        [gateCheck(draw, "a")],
+        [gateCheck(draw, "a")],
+        [gateCheck(draw, "a")],
+        [gateCheck(draw, "a"), gateCheck(draw, "b")],
+        [gateCheck(draw, "a"), gateCheck(draw, "b")],
+        [gateCheck(draw, "a"), gateCheck(draw, "a")],
+        [],
+        [gateCheck(draw, "A")],
+      ]),
+      ...(draw.chance(0.2) && {
+        when: draw.of([["BeforeFirstZone"], ["BetweenZones", "BetweenZones"], ["Never"], []]),
+      }),
+    },
+  }),
+  changes: [
+    (draw) => ({ spec: { checks: [gateCheck(draw, "a")] } }),
+    (draw) => ({ spec: { when: draw.of([["AfterLastZone"], null, ["BetweenZones", "BetweenZones"]]) } }),
+    (draw) => ({ spec: { mode: draw.of(["Observe", "Enforce", "Ignore", null]) } }),
+    () => ({ spec: { group: "" } }),
+  ],
+};
+
+function gateCheck(draw: Draw, name: string): Fields {
+  return { name, query: { expr: "up", url: urlOf(draw) }, successWhen: draw.of(["NoData", "Data", "Data"]) };
+}
+
 /** What a program is about: it writes these kinds alone, and all clusters watch them. */
 export const THEMES: Readonly<Record<string, readonly Subject[]>> = {
-  objects: [configMaps, leases],
-  custom: [zoneBudgets, templates],
+  objects: [configMaps, secrets, leases],
+  records: [configMaps, revisions, events],
+  custom: [zoneBudgets, phased, templates, gates],
   pods: [pods, budgets, configMaps],
   sets: [sets, sets, pods, budgets],
 };

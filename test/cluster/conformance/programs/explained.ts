@@ -12,7 +12,7 @@ export interface Explanation {
 }
 
 /** Of our own definitions the faults are known in full. */
-const BUILT_IN = /^\d+: (?!\w+ (?:zoneaware|replicat))/;
+const BUILT_IN = /^\d+: (?!\w+ (?:zoneaware|phased|replicat|rolloutg))/;
 
 export const EXPLAINED: readonly Explanation[] = [
   {

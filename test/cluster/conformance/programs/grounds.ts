@@ -9,7 +9,12 @@ import { post } from "../requests.ts";
 import type { Entry } from "../stage.ts";
 import type { Ground } from "./play.ts";
 
-export const OWN_KINDS: readonly OwnKind[] = ["replicatemplates", "zoneawarepoddisruptionbudgets"];
+export const OWN_KINDS: readonly OwnKind[] = [
+  "phasedrollouts",
+  "replicatemplates",
+  "rolloutgates",
+  "zoneawarepoddisruptionbudgets",
+];
 
 /** Long enough for all that controllers and kubelets of the embedded cluster do after one call. */
 const QUIET_MS = 5000;

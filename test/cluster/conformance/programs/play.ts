@@ -1,9 +1,11 @@
 /** Plays a program in a namespace of its own, and records what came of each step. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { dig, type Fields, fieldsOf, type KubeObject, listOf } from "../../../emulator/objects.ts";
 import type { Answer, Client } from "../client.ts";
+import { SOME_TIME_MS } from "../../stage/until.ts";
 import { createNormaliser } from "../normalise.ts";
 import { at, del, patch, post } from "../requests.ts";
-import { type Entry, untilPublished } from "../stage.ts";
+import type { Entry } from "../stage.ts";
 import { type Call, describeStep, type Program, requestOf } from "./program.ts";
 import { watchNamespace, type Watched } from "./sight.ts";
 
@@ -41,7 +43,7 @@ export async function play(
   }: { readonly namespace: string; readonly mayGoOn?: (entry: Entry, at: number) => boolean },
 ): Promise<Played> {
   await client.call(post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
-  await untilPublished(client, namespace);
+  await rootCertificate(client, namespace);
   const watched = await watchNamespace(client, namespace, plurals);
   const names = new Map([[namespace, "<namespace>"]]);
   const named = createNormaliser(names, (uid) => `<uid of ${watched.nameOf(uid) ?? "nothing"}>`);
@@ -156,6 +158,15 @@ function orderOf(watched: Watched, order: readonly string[]): unknown {
       return [set, isOrdered ? changes : changes.toSorted()];
     }),
   );
+}
+
+/** Waits for the ConfigMap that a real cluster makes in every namespace. */
+async function rootCertificate(client: Client, namespace: string): Promise<void> {
+  for (const end = performance.now() + SOME_TIME_MS; performance.now() < end; await sleep(20)) {
+    const path = `/api/v1/namespaces/${namespace}/configmaps/kube-root-ca.crt`;
+    if ((await client.call({ method: "GET", path })).status === 200) return;
+  }
+  throw new Error(`the cluster does not publish its CA in ${namespace}`);
 }
 
 /** Deletes the namespace, and what holds its objects. */

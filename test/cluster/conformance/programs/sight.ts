@@ -1,5 +1,5 @@
 /** What watches tell of a namespace while a program is played. */
-import type { KubeObject } from "../../../emulator/objects.ts";
+import { dig, type KubeObject } from "../../../emulator/objects.ts";
 import type { Client, WatchEvent } from "../client.ts";
 import { at } from "../requests.ts";
 import type { Sight } from "./program.ts";
@@ -23,11 +23,17 @@ export interface Watched extends Sight {
   readonly stop: () => void;
 }
 
-/** Made by the cluster itself in every namespace. */
-const isForeign = ({ metadata }: KubeObject): boolean => metadata.name === "kube-root-ca.crt";
+/** Made by the cluster itself in every namespace, and Events that controllers write. */
+const isForeign = (plural: string, { metadata, ...rest }: KubeObject): boolean =>
+  metadata.name === "kube-root-ca.crt" || (plural === "events" && dig(rest, "source", "component") !== "programs");
 
 /** Controllers and kubelets write these in as many steps as their speed allows. */
-const CONTROLLED: ReadonlySet<string> = new Set(["pods", "statefulsets", "poddisruptionbudgets"]);
+const CONTROLLED: ReadonlySet<string> = new Set([
+  "pods",
+  "statefulsets",
+  "poddisruptionbudgets",
+  "controllerrevisions",
+]);
 
 export async function watchNamespace(client: Client, namespace: string, plurals: readonly string[]): Promise<Watched> {
   const objects = new Map<string, KubeObject>();
@@ -52,7 +58,7 @@ export async function watchNamespace(client: Client, namespace: string, plurals:
     if (type === "BOOKMARK" || type === "ERROR") return;
     const { name, uid, resourceVersion, deletionTimestamp } = object.metadata;
     newest.set(plural, Math.max(newest.get(plural) ?? 0, Number(resourceVersion)));
-    if (isForeign(object)) return;
+    if (isForeign(plural, object)) return;
     const path = `${plural}/${name}`;
     const history = histories.get(numberOf(path, uid)) ?? [];
     histories.set(numberOf(path, uid), history);
