@@ -71,6 +71,7 @@ interface LivingFirstOptions<Target extends PodTarget> extends Omit<
 const QUICK_MS = 1000;
 /** The part of the places that pods have which were silent: calls to other zones go on beside them. */
 const SILENT_PART = 1 / 4;
+
 /**
  * Calls every pod so that those that answer do not wait for those that do not: each has a second at first; those that
  * were silent, or are slow, are called again with the usual time, once all others were. A call that is ended before all

@@ -131,7 +131,6 @@ export const definitions: Resource<Definition> = resourceOf("apiextensions.k8s.i
 export const events: Resource<Event> = resourceOf("v1", "events");
 export const controllerRevisions: Resource<ControllerRevision> = resourceOf("apps/v1", "controllerrevisions");
 /** Only created: the answer is its status. */
-/** Only created: the answer is its status. */
 export const tokenReviews: Resource<TokenReview> = resourceOf("authentication.k8s.io/v1", "tokenreviews");
 
 /** Created as the subresource `eviction` of a pod. */

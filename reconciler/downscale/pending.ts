@@ -37,7 +37,7 @@ const PENDING = z.object({
   /** The replicas that were asked for; the most, if several requests were admitted for the same generation. */
   to: z.int(),
   /**
-   * The ordinals of the pods that this downscale, or one before it, may have prepared; `end` is exclusive. OrdinalRange and
+   * The ordinals of the pods that this downscale, or one before it, may have prepared; `end` is exclusive. Ordinals and
    * not places, as `spec.ordinals.start` may change meanwhile. Absent once every pod that stays was told so.
    */
   prepared: z.object({ start: z.int(), end: z.int() }).optional(),
