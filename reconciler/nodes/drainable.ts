@@ -154,16 +154,9 @@ export function whyHeldByRollout(
   return undefined;
 }
 
-/**
- * True if `other` takes pods of `node`, as far as the Node objects show it: it is Ready and has no taint that those
- * pods may not tolerate.
- */
-export function canTakeOver(node: UpdateNode, other: UpdateNode): boolean {
-  const isOpen = other.ready && !other.unschedulable && !other.terminating && other.removedBy === undefined;
-  return (
-    isOpen && other.name !== node.name && other.taints.every(({ key }) => node.taints.some((own) => own.key === key))
-  );
-}
+/** True if `other` takes pods: it is Ready and schedulable, and stays. Its taints are the scheduler's business. */
+export const canTakeOver = (node: UpdateNode, other: UpdateNode): boolean =>
+  other.name !== node.name && other.ready && !other.unschedulable && !other.terminating && other.removedBy === undefined;
 
 /**
  * For a start: all active nodes count that have not come back from their reboot. The state of a node that has come

@@ -45,8 +45,6 @@ export interface UpdateNode {
   readonly terminating: boolean;
   /** The taint by which an autoscaler says that it removes the node. */
   readonly removedBy: string | undefined;
-  /** The taints that keep pods away. */
-  readonly taints: readonly { readonly key: string }[];
   readonly unschedulable: boolean;
   /** UID of the shadow for which we cordoned it, or excluded it from load balancers. */
   readonly cordonedBy: string | undefined;
@@ -72,7 +70,6 @@ export function readNode({ metadata = {}, spec, status }: Node, shadow: Shadow |
     ...readHealth(status),
     terminating: metadata.deletionTimestamp !== undefined,
     removedBy: spec?.taints?.find(({ key }) => REMOVAL_TAINTS.has(key))?.key,
-    taints: (spec?.taints ?? []).filter(({ effect }) => effect !== "PreferNoSchedule"),
     unschedulable: spec?.unschedulable ?? false,
     shadow,
   };

@@ -216,19 +216,16 @@ describe("a node that is left for the pods", () => {
 });
 
 describe("another node", () => {
-  const dedicated = { key: "dedicated" };
   for (const [title, other, isSo] of [
     ["does", {}, true],
-    ["with the same taint does", { taints: [dedicated] }, true],
     ["that is not Ready does not", { ready: false }, false],
     ["that is cordoned does not", { unschedulable: true }, false],
     ["that is being deleted does not", { terminating: true }, false],
     ["that an autoscaler removes does not", { removedBy: "karpenter.sh/disrupted" }, false],
-    ["with a taint of its own does not", { taints: [{ key: "node-role.kubernetes.io/control-plane" }] }, false],
     ["that is the same does not", { name: "a" }, false],
   ] as const)
     it(`${title} take the pods of a node`, () =>
-      assert.equal(canTakeOver(node("a", { taints: [dedicated] }), node("b", other)), isSo));
+      assert.equal(canTakeOver(node("a"), node("b", other)), isSo));
 });
 
 describe("a rollout in progress", () => {

@@ -53,7 +53,6 @@ export function node(name: string, overrides: Partial<UpdateNode> = {}): UpdateN
     bootId: "boot-1",
     terminating: false,
     removedBy: undefined,
-    taints: [],
     unschedulable: false,
     cordonedBy: undefined,
     protectedBy: undefined,

@@ -72,9 +72,9 @@ describe("a reading of a node", () => {
     change("node-2", { unschedulable: true });
     assert.deepEqual(await others(), ["node-3"]);
     change("node-3", { taints: [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }] });
-    assert.deepEqual(await others(), []);
-    change("node-3", { taints: [{ key: "spot", effect: "PreferNoSchedule" }] });
     assert.deepEqual(await others(), ["node-3"]);
+    change("node-3", { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] });
+    assert.deepEqual(await others(), []);
   });
 
   it("finds a rollout of another zone", async () => {
