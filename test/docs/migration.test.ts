@@ -7,15 +7,6 @@ import { it } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { readPage } from "./pages.ts";
 
-/** Configurations of the same kind and name, which the original's manifests replace. */
-const SHARED = ["no-downscale", "prepare-downscale", "zpdb-validation"];
-
-it("the overlays of a migration treat the configurations of both as such", () => {
-  assert.ok(readPage("infra/manifests/migration/kustomization.yaml").includes(`(${SHARED.join("|")})-.*`));
-  const webhooks = readPage("infra/manifests/migration/webhooks/kustomization.yaml");
-  for (const name of SHARED) assert.ok(webhooks.includes(`"/admission/${name}/"`), name);
-});
-
 it("no command of the page deletes a definition, nor a folder that has some", () => {
   const commands = readPage("docs/migrate/rollout-operator.md").match(/^ +kubectl .*delete .*$/gm) ?? [];
   assert.ok(commands.length > 10);

@@ -1,31 +1,10 @@
-/**
- * A reason to wait is one row of REASONS (reconciler/model/decision.ts). The compiler names most places that a new one
- * needs; here are those that it does not see.
- */
+/** A reason to wait is one row of REASONS (reconciler/model/decision.ts): here is what the compiler does not see. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { hold, type Reason, type ReasonFacts, REASONS } from "../../reconciler/model/decision.ts";
 import { draftEvents } from "../../reconciler/report/events.ts";
-import { readPage, readSources } from "./pages.ts";
 
 const ROWS: readonly [reason: string, facts: ReasonFacts][] = Object.entries(REASONS);
-
-it("the alert of blocked groups names the reasons that a person must end and that do not fail the group", () => {
-  const wanted = ROWS.flatMap(([reason, { phase, fails }]) => (phase === "Blocked" && !fails ? [reason] : []));
-  const file = "infra/observability/prometheus-rule.yaml";
-  assert.ok(
-    readPage(file).includes(`zonewise_group_held{reason=~"${wanted.join("|")}"}`),
-    `${file}: ${wanted.join("|")}`,
-  );
-});
-
-it("a rule holds with every reason", () => {
-  const sources = readSources("reconciler").replace(readPage("reconciler/model/decision.ts"), "");
-  assert.deepEqual(
-    ROWS.flatMap(([reason]) => (sources.includes(`"${reason}"`) ? [] : [reason])),
-    [],
-  );
-});
 
 it("a hold that lasts longer than its patience has an Event of its type", () => {
   const zone = { kind: "StatefulSet", namespace: "default", name: "zone-a", uid: "1" } as const;

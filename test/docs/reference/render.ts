@@ -155,6 +155,18 @@ const listOfKept = (): string =>
     .map(({ name }) => `- ${code(name)}`)
     .join("\n");
 
+/** The specification's rules: the code of each is that of the verdict, by the metric's reason in its last cell. */
+function tableOfDecisions(_: Written, block: string): string {
+  const RULE = /^(?<before>\|.*\|) \d+(?<more>[^|]*\|[^|]*)\| `(?<metric>[\w-]+)` \|$/gm;
+  const codes = new Map<string, number>(Object.values(VERDICTS).map((facts) => [facts.metric, facts.code]));
+  match(new Map([...block.matchAll(RULE)].map(({ groups }) => [groups?.["metric"] ?? "", []])), codes.keys());
+  return block.replaceAll(
+    RULE,
+    (_line, before: string, more: string, metric: string) =>
+      `${before} ${codes.get(metric)}${more}| ${code(metric)} |`,
+  );
+}
+
 const tableOfVerdicts = (): string =>
   table(
     ["`status`", "`reason`"],
@@ -320,6 +332,7 @@ const BLOCKS: Readonly<Record<string, (written: Written, block: string) => strin
   metrics: tableOfMetrics,
   "metrics-kept": listOfKept,
   verdicts: tableOfVerdicts,
+  decisions: tableOfDecisions,
   "helm-values": tablesOfValues,
   commands: tableOfCommands,
   "command-flags": tableOfCommandFlags,
@@ -341,6 +354,14 @@ const BLOCKS: Readonly<Record<string, (written: Written, block: string) => strin
       Object.entries(STAGES).map(([name, { says, limitMs }]) => [code(name), says, shortDuration(limitMs)]),
     ),
 };
+
+/** The alert's reasons are those that a person must end and that do not fail the group, which has an alert of its own. */
+export const renderAlert = (rules: string): string =>
+  rules.replace(/(?<=zonewise_group_held\{reason=~")[^"]*/, () =>
+    Object.entries(REASONS)
+      .flatMap(([reason, { phase, fails }]: [string, ReasonFacts]) => (phase === "Blocked" && !fails ? [reason] : []))
+      .join("|"),
+  );
 
 const BLOCK = /<!-- generated: (?<name>[\w-]+) -->\n(?<block>[^]*?)<!-- end -->/g;
 
