@@ -20,7 +20,7 @@ import type { ActiveNode, NodePhase, Policy } from "./policy.ts";
 import { DEFAULT_SPEC, type ShadowSpec, type ShadowStatus, type State, STATES, type WantedState } from "./shadow.ts";
 import type { FailureReason } from "./snapshot.ts";
 
-/** The preconditions of the next state that the reconciler wants: `preconditions.ts`. */
+/** The preconditions of the next state that the reconciler wants; `progress.ts` has their rules. */
 export type Precondition = "drainable" | "ready" | "healthy";
 
 /** The actions of an agent: `decide-agent.ts`. */

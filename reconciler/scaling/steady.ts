@@ -34,7 +34,7 @@ import { minTimeOver, timedOrphans } from "./min-time.ts";
  *   a pod is terminating, missing, or one more than it is to have    it is on its way: wait
  *   a pod has not been Ready since it was created                    it may be one of ours that has yet to come back: wait
  *   a pod that it is not to have was never Ready                     nobody loses it: no wait
- *   a pod that its zone is to lose does not come up, or is not made  it is to go as well (given-up.ts): no wait
+ *   a pod that its zone is to lose does not come up, or is not made  it is to go as well (`isGivenUp`): no wait
  *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
  *
  * The last line is a fault of the leader itself, which must not keep its followers at their size (§2.1.4), however

@@ -1,6 +1,6 @@
 /**
- * The optional network policies cover every pod of ours; and who reaches whom under the optional network policies, once their two values are filled in: connections by the rules
- * of networking.k8s.io/v1, as a network plugin applies them.
+ * The optional network policies cover every pod of ours. Once their two values are filled in, they let exactly the
+ * connections pass that we need, by the rules of networking.k8s.io/v1 as a network plugin applies them.
  */
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";

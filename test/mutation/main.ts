@@ -2,7 +2,7 @@
 /**
  * `npm run mutate [words]`: applies each mutation of the table (those whose sentence has all the words) to a copy of
  * the tree and runs tests. Exits with 0 if every mutation is killed, with 1 otherwise, and with 2 if no sentence has
- * all the words. Run by hand before a release.
+ * all the words. A workflow runs it every night.
  *
  * StrykerJS generates thousands of mutants, runs node:test only through TAP with all tests of each file, and needs
  * minutes of emulator tests for each: hours on two cores, most of them about lines that no safety rule depends on. The

@@ -1,7 +1,7 @@
 /**
  * What must never happen to deletions of pods where our webhook judges them: a pod that serves is deleted by hand without
- * a question, or a controller is kept from deleting. What the budget says of a deletion is judged in `../safety.ts`, as of
- * an eviction. Judged from the store, the reviews and the answers of the API server.
+ * a question, or a controller is kept from deleting. What the budget says of a deletion is judged in
+ * `../oracles/safety.ts`, as of an eviction. Judged from the store, the reviews and the answers of the API server.
  */
 import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
