@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-/** Entry of the CLI. */
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../infra/clock.ts";
 import { END_SIGNALS } from "../infra/process.ts";

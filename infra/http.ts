@@ -109,7 +109,7 @@ interface Bounds {
   /** Milliseconds by `clock`; by the system's unless given. */
   readonly timeoutMs: number;
   readonly clock?: Clock | undefined;
-  /** The caller's. */
+  /** The caller gives up when it fires. */
   readonly signal?: AbortSignal | undefined;
 }
 

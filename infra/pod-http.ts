@@ -31,7 +31,6 @@ export interface PodHttp {
   send(method: PodMethod, url: string, request: PodRequest): Promise<PodAnswer>;
 }
 
-/** Observes every request. */
 export interface PodObserver {
   /**
    * `path` is the URL's; `status` the HTTP status, or `error`; `seconds` until the whole answer, the wait for a slot

@@ -43,7 +43,6 @@ type Denied = Omit<Explanation, "allowed" | "answer" | "since" | "until"> & {
   readonly until?: string | undefined;
 };
 
-/** The answer no. */
 export function deny({ question, phase, reason, rule, message, objects, since, until, remedy }: Denied): Explanation {
   return {
     question,

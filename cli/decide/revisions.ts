@@ -5,7 +5,6 @@
 import type { ControllerRevision, Event } from "../../infra/kubernetes/resources.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 
-/** A ControllerRevision. */
 export interface Revision {
   readonly name: string;
   /** Its number, as `kubectl rollout history` shows it; it grows when a template comes back. */

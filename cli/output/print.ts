@@ -24,7 +24,7 @@ export function print(
   io.write(format(output, addNoTicks(value, noTicks)) ?? first + render());
 }
 
-/** Undefined for people. */
+/** The value in the format that a program reads; undefined if a person reads it. */
 export function format(output: Session["output"], value: unknown): string | undefined {
   if (output === "json") return `${JSON.stringify(value, undefined, 2)}\n`;
   // Without undefined values, which YAML cannot express.

@@ -5,13 +5,13 @@
 import type { Session, TerminalSize } from "../session.ts";
 
 export interface Frame {
-  /** For people at a terminal. */
+  /** What a person sees at a terminal. */
   readonly table: () => string;
   /** The table for a terminal that is too low for the whole one: without finished objects. */
   readonly short: () => string;
-  /** For logs: equal as long as nothing has changed. */
+  /** What a log gets. The text stays the same while nothing changes. */
   readonly lines: () => string;
-  /** For programs. */
+  /** What a program reads. */
   readonly document: () => string;
 }
 

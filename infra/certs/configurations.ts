@@ -19,7 +19,6 @@ const OTHER_INJECTORS = [
 
 export type HookType = "ValidatingWebhook" | "MutatingWebhook";
 
-/** A configuration, as listed. */
 export interface Listed {
   readonly resource: Resource<WebhookConfiguration>;
   readonly type: HookType;

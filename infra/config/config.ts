@@ -85,9 +85,9 @@ function hidePassword(value: string): string {
 function arrange(given: z.output<typeof ENVIRONMENT>) {
   const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: configFile } = given;
   return {
-    /** Our own, which has the Lease. */
+    /** The namespace of this process; the Lease is in it. */
     namespace: given.KUBERNETES_NAMESPACE,
-    /** Those that we manage. */
+    /** The namespaces whose groups this process manages. */
     namespaces: given.NAMESPACES.includes("*") ? ("*" as const) : given.NAMESPACES,
     reconcileIntervalMs: given.RECONCILE_INTERVAL,
     timeBudgetMs: given.RECONCILE_TIME_BUDGET,

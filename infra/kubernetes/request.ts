@@ -148,7 +148,7 @@ const spanOf = ({ method, path, what }: ApiCall, described: string) => ({
 interface Measured {
   readonly deadline: Deadline;
   readonly span: Span;
-  /** Without its names. */
+  /** The path without names of objects, as metrics and spans have it. */
   readonly path: string;
 }
 

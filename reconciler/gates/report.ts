@@ -86,7 +86,7 @@ export const unanswered = (gate: Gate): UnstampedCondition | undefined =>
 
 /** An expression that was tried. */
 interface TriedExpression {
-  /** Of its check. */
+  /** The name of the check that has the expression. */
   readonly name: string;
   /** Says which of two queries it is, as results do. */
   readonly which: string;

@@ -103,13 +103,14 @@ function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
 }
 
 /**
- * The record once the rollout continues with the zone `next`. Without it, no zone is known to be next. The gate is asked
- * again for each other zone that is not updated:
+ * The record once the rollout goes on with the zone `next`; without it, nobody knows which zone is next. The other zones
+ * that are not updated yet must ask the gate again:
  *
- *   it waits, or has passed, and has not begun     its stage goes, unless its checks have failed
- *   it was let begin, and no pod was replaced      it has not begun
- *   it was let begin, and pods were replaced       it has begun earlier. It was the first zone of this rollout: zones that
- *                                                  an earlier rollout began must ask as well, and count as not begun
+ *   a zone that                             becomes
+ *   has not begun                           the same; its stage is removed unless its checks have failed
+ *   was let begin, and replaced no pod      not begun; its stage is removed
+ *   was let begin, and replaced pods        begun earlier; its stage is removed. It is the first zone of this rollout: a zone
+ *                                           that an earlier rollout began has not begun in this one, and must ask, too
  */
 function askAgain(record: GateRecord, zones: readonly Zone[], next?: Zone): GateRecord {
   const others = new Map(zones.filter(({ uid }) => uid !== next?.uid).map((zone) => [zone.name, zone]));

@@ -16,7 +16,7 @@ export function ordinalOf({ name }: { readonly name: string }): number {
 /** The ordinals of neighbouring pods. */
 export interface OrdinalRange {
   readonly start: number;
-  /** Behind the last. */
+  /** The ordinal after the last pod's. */
   readonly end: number;
 }
 

@@ -2,7 +2,6 @@
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode, Policy, Workload } from "./policy.ts";
 
-/** An active node. */
 export type GoingNode = Pick<ActiveNode, "node" | "phase" | "zone">;
 
 /** The facts of one node's pods. Gathered only for the nodes that a decision asks for. */

@@ -42,7 +42,6 @@ export function writeTime(ms: number): string {
   return formatTimestamp(Math.ceil(ms / 1000) * 1000);
 }
 
-/** Reports the outlook. */
 export function reportRollout(snapshot: PhasedSnapshot, outlook: PhasedOutlook): PhasedDecision {
   const { rollout, target, now } = snapshot;
   const { phase, message, step, dueAt, promotedStep = rememberedStep(rollout) } = outlook;

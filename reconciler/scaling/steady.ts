@@ -28,21 +28,22 @@ import { decideFollower } from "./leader.ts";
 import { minTimeOver, timedOrphans } from "./min-time.ts";
 
 /**
- * The hold that keeps `zone` from shrinking while another zone loses pods, by a rollout, a revert or a downscale that
- * is under way. The pods of the other zone decide, as after a revert its revisions are equal:
+ * The hold that keeps `zone` from shrinking while another zone loses pods: by a rollout, a revert or a downscale. The
+ * other zone's pods decide, because a revert leaves its revisions equal:
  *
- *   a pod is terminating, missing, or one more than it is to have    it is on its way: wait
- *   a pod has not been Ready since it was created                    it may be one of ours that has yet to come back: wait
- *   a pod that it is not to have was never Ready                     nobody loses it: no wait
- *   a pod that its zone is to lose does not come up, or is not made  it is to go as well (`isGivenUp`): no wait
- *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
+ *   a pod of the other zone                                       `zone`
+ *   is terminating, missing or surplus                            waits: the pod is on its way
+ *   has not been Ready since it was created                       waits: a rollout may have replaced it
+ *   is surplus, and was never Ready                               does not wait: nobody loses it
+ *   is to go, too, and does not come up or was not created        does not wait (`isGivenUp`)
+ *   was Ready, and is not any more                                waits only if the other zone rolls out
  *
- * The last line is a fault of the leader itself, which must not keep its followers at their size (§2.1.4), however
- * often its containers restart. A zone with `grafana.com/rollout-force-replicas` skips this check, and so does one
- * that loses only pods that serve nothing (`losesNothing`).
+ * The last line is a fault of that zone alone. A leader that has it must not keep its followers at their size (§2.1.4),
+ * however often its containers restart. Two zones skip this check: one with `grafana.com/rollout-force-replicas`, and
+ * one that loses only pods that serve nothing (`losesNothing`).
  *
- * A healthy zone whose downscales a webhook judges also waits for all that the webhook refuses, such as outdated pods:
- * otherwise each tick would reserve pods for a write that is refused.
+ * Where a webhook judges the downscales of a healthy zone, the zone also waits for whatever the webhook would refuse,
+ * such as outdated pods. Otherwise each tick would reserve pods for a write that is refused.
  */
 export function othersSteady(
   { zone, replicas: size }: { readonly zone: Zone; readonly replicas: number },
@@ -88,11 +89,12 @@ function whatIsUnderWay(whole: ZoneWithPods, shrink: ShrinkInGroup): string | un
   const other = withoutIdleSurplus(whole);
   const { pods, replicas, status } = other;
   const givenUp = pods.filter((pod) => isGivenUp(pod, other, shrink));
+  // Pods on their way: missing ones that somebody waits for, surplus ones, and ones that come or go.
   const awaited = countAwaited(other, pods, shrink);
   const isMoved = pods.some((pod) => isMoving(pod) && !givenUp.includes(pod));
   if (awaited > 0 || pods.length > replicas || isMoved) return describeUnavailable(whole);
+  // What is left is a fault of the zone alone. Pods that are given up, and missing ones that nobody waits for, are none.
   const isRolling = status.currentRevision !== status.updateRevision || status.updated < status.replicas;
-  // Neither pods that are given up nor missing ones that nobody waits for block another zone.
   const { count, missing } = unavailable(whole);
   const blocking = count - givenUp.length - (missing - awaited);
   return isRolling && blocking > 0 ? describeUnavailable(whole) : undefined;

@@ -70,7 +70,6 @@ export interface Found {
 }
 
 export interface Facts extends Found {
-  /** All StatefulSets. */
   readonly zones: readonly Zone[];
   /** The zones of each group, by `groupKey`. */
   readonly groups: ReadonlyMap<string, readonly Zone[]>;
@@ -78,7 +77,6 @@ export interface Facts extends Found {
 
 export interface Finding {
   readonly level: Level;
-  /** Name of the check. */
   readonly check: string;
   /** `statefulset/zone-a`. */
   readonly object: string;

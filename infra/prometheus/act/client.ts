@@ -16,7 +16,6 @@ import { isHostAllowed, readQueryTarget } from "../target.ts";
 export interface PrometheusQuery {
   /** The base of the API, without `/api/v1/query`; without `://` it means `http://`. */
   readonly url: string;
-  /** PromQL. */
   readonly expr: string;
   /** The time of evaluation, milliseconds since the epoch; now unless given. */
   readonly time?: number | undefined;

@@ -34,7 +34,7 @@ import {
 } from "../pending.ts";
 import { readZone } from "../../model/zone.ts";
 import { redactUrl } from "../../../infra/credentials.ts";
-import type { Log } from "../../../infra/log.ts";
+import type { Log, LogFields } from "../../../infra/log.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import { endpointsOf, readPreparation } from "../preparation.ts";
 import { restoreEntry } from "../tracker.ts";
@@ -101,7 +101,10 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   };
 }
 
-/** Adds a result for each Lease that has none yet. Resolves with false if the time was over before. Never rejects. */
+/**
+ * Concludes each Lease that has no result yet, and notes its result. Resolves with false if the time is over before all
+ * have one: the next call goes on with the others. Never rejects.
+ */
 async function concludeAll(
   results: Map<string, ConcludeResult>,
   { namespaces, recorder, isLeftOut = () => false }: PendingScope,
@@ -113,6 +116,9 @@ async function concludeAll(
   const context = { ...tools, recorder, stop: signal };
   const startedAt = clock.monotonic();
   let isCutShort = false;
+  const warn = (message: string, details: LogFields): void => {
+    if (!stop.aborted) log.warn(message, details);
+  };
   const concludeInTime = async (lease: Lease): Promise<void> => {
     const ref = readIdentity(lease.metadata ?? {});
     const key = `${ref.namespace}/${ref.name}`;
@@ -120,12 +126,12 @@ async function concludeAll(
     if (isLeftOut(ref)) return void results.set(key, "wait");
     isCutShort ||= clock.monotonic() - startedAt >= START_MS;
     if (isCutShort) return;
-    const result = concludeLease(lease, context).catch((error: unknown): ConcludeResult => {
-      const { namespace, name } = ref;
-      if (!stop.aborted) log.warn("a pending downscale could not be concluded", { lease: name, namespace, error });
-      return "failed";
-    });
-    results.set(key, await result);
+    try {
+      results.set(key, await concludeLease(lease, context));
+    } catch (error) {
+      results.set(key, "failed");
+      warn("a pending downscale could not be concluded", { lease: ref.name, namespace: ref.namespace, error });
+    }
   };
   // A namespace that cannot be listed does not hold up the others.
   for (const namespace of namespaces) {
@@ -135,7 +141,7 @@ async function concludeAll(
         await visitEach(items, { atOnce: AT_ONCE, signal }, concludeInTime);
     } catch (error) {
       results.set(namespace, "unread");
-      if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { namespace, error });
+      warn("the Leases of pending downscales could not be listed", { namespace, error });
     }
     if (signal.aborted) return false;
   }
@@ -146,7 +152,7 @@ interface ConcludeContext extends Context, ConcludeOptions {
   readonly recorder: PendingScope["recorder"];
 }
 
-/** Meanwhile the downscale Lease is held: `stop` fires when its time is over, too. */
+/** This process holds the downscale Lease: `stop` also fires when the Lease's time is over. */
 interface HeldContext extends ConcludeContext, Pick<PodCalls, "isOurs"> {}
 
 async function concludeLease(lease: Lease, context: ConcludeContext): Promise<ConcludeResult> {
@@ -154,9 +160,9 @@ async function concludeLease(lease: Lease, context: ConcludeContext): Promise<Co
   const pending = pendingOf(lease);
   const [first] = (await findDue(ref.namespace, pending, context)).keys();
   const records = Object.values(pending);
-  // A Lease of which nothing can be read is released without a record.
+  // Without a record that can be read, the Lease is taken nevertheless: its release removes what nobody can read.
   if (first === undefined && records.length > 0) return resultOfUndue(records);
-  // Starts before the write, as its answer may be late.
+  // The time counts from before the write: its answer may be late.
   using deadline = startDeadline(RECONCILER_WORK_MS, context.stop, context.clock);
   const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
   const taken = await takeDownscaleLease(context, claimForReconciler(ref, first ?? ""), context.fence.write());

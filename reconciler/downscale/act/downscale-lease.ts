@@ -28,7 +28,6 @@ import type { Zone } from "../../model/zone.ts";
 
 export interface DownscaleClaim {
   readonly namespace: string;
-  /** Name of the Lease. */
   readonly lease: string;
   readonly statefulSet: string;
   /** The owner of a Lease that belongs to no group. */

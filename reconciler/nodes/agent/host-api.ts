@@ -12,7 +12,6 @@ export interface HostApi {
   readVersion(): Promise<string>;
   /** `busy` while an action runs; undefined before the first check for updates since the boot. */
   readUpdates(): Promise<UpdateStatus | "busy" | undefined>;
-  /** Begins an action. */
   act(action: HostAction | "reboot"): Promise<Begun>;
 }
 

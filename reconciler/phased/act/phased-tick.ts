@@ -35,7 +35,6 @@ export interface PhasedInput extends Context {
   /** "" for all. */
   readonly namespaces: readonly string[];
   readonly round: Round;
-  /** Records Events. */
   readonly emitEvents: Recorder["emitEvents"];
 }
 
