@@ -39,7 +39,7 @@ export function requestOnce(url: URL, { body, signal, open, ...options }: OnceOp
   });
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly text: string;
@@ -67,7 +67,7 @@ const MAX_REDIRECTS = 10;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** Sends the request and reads the whole answer, whatever its status. Rejects as `requestOnce` and `readText`. */
-export async function exchange(url: URL, options: ExchangeOptions, followed = 0): Promise<HttpAnswer> {
+export async function exchange(url: URL, options: ExchangeOptions, followed = 0): Promise<HttpResponse> {
   const { onRedirect, ...once } = options;
   const answer = await exchangeOnce(url, once);
   const { status, headers } = answer;
@@ -80,7 +80,7 @@ export async function exchange(url: URL, options: ExchangeOptions, followed = 0)
 async function exchangeOnce(
   url: URL,
   { maxLength = MAX_LENGTH, headers, ...options }: Omit<ExchangeOptions, "onRedirect">,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const { method = "GET", body = "", signal } = options;
   const length = method !== "GET" && { "content-length": Buffer.byteLength(body) };
   const answer = await requestOnce(url, { ...options, headers: { ...headers, ...length } });

@@ -39,8 +39,8 @@ export const drainOrder: Command = {
   },
   asksTicking: true,
   async run(session, { args }) {
-    const viewOf = createPodViews(session);
-    const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, viewOf)));
+    const viewPod = createPodViews(session);
+    const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, viewPod)));
     const waves = orderDrains(gathered);
     // A node has pods of any namespace.
     const places = gathered.flatMap((node) => node.claims.map(({ pod }) => pod.namespace));
@@ -56,14 +56,14 @@ export const drainOrder: Command = {
 async function gatherNode(
   session: Session,
   name: string,
-  viewOf: ReturnType<typeof createPodViews>,
+  viewPod: ReturnType<typeof createPodViews>,
 ): Promise<DrainNode> {
   const node = await session.cluster.get(nodes, { name }).catch(absent);
   if (!node) throw await missing(session, { what: "nodes", name, message: `no node ${JSON.stringify(name)}` });
   // In all namespaces: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
   const { items } = await readAll({ resource: pods, query, read: readPod }, session);
-  const claims = await Promise.all(items.filter(isOfZone).map(async (pod) => claim(await viewOf(pod))));
+  const claims = await Promise.all(items.filter(isOfZone).map(async (pod) => claim(await viewPod(pod))));
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 

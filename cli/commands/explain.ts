@@ -119,9 +119,9 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     };
     const { items } = await readAll({ resource: pods, query, read: readPod }, session);
     const owned = items.filter(({ controller, madeBy }) => controller?.kind === "StatefulSet" || madeBy !== undefined);
-    const viewOf = createPodViews(session);
+    const viewPod = createPodViews(session);
     const explainEviction = async (pod: Pod) => {
-      const [eviction] = await explainView(session, await viewOf(pod));
+      const [eviction] = await explainView(session, await viewPod(pod));
       return eviction ? [[pod.name, eviction] as const] : [];
     };
     const [facts, evictions] = await Promise.all([

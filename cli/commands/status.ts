@@ -13,7 +13,7 @@ import {
 } from "../decide/overview.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
-import { findGroup, gatherGroups, gatherOrphans, ofGroup, ofOthers } from "../gather/groups.ts";
+import { findGroup, gatherGroups, gatherOrphanedGroups, ofGroup, ofOthers } from "../gather/groups.ts";
 import { gatherUnprotected } from "../gather/guard.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
 import { readPhased } from "../gather/records.ts";
@@ -90,7 +90,7 @@ async function lookForOrphans(session: Session, input: Input, recorded: Overview
   const selector = group !== undefined ? ofGroup(group) : isGoing ? ofOthers(groups, session) : undefined;
   // Another namespace may have lost a group of the same name.
   const { namespace } = (group === undefined ? undefined : groups[0]) ?? session;
-  return await gatherOrphans(groups, { ...session, namespace }, selector).catch((error: unknown) => {
+  return await gatherOrphanedGroups(groups, { ...session, namespace }, selector).catch((error: unknown) => {
     if (!hasCode(error, "Forbidden")) throw error;
     return groups;
   });

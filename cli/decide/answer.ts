@@ -43,7 +43,17 @@ type Denied = Omit<Explanation, "allowed" | "answer" | "since" | "until"> & {
   readonly until?: string | undefined;
 };
 
-export function deny({ question, phase, reason, rule, message, objects, since, until, remedy }: Denied): Explanation {
+export function explainDenial({
+  question,
+  phase,
+  reason,
+  rule,
+  message,
+  objects,
+  since,
+  until,
+  remedy,
+}: Denied): Explanation {
   return {
     question,
     allowed: false,
@@ -65,7 +75,7 @@ export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets
 function denyByRule({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
   const { reason, message, objects } = said;
   const facts = isKnown(reason) ? RULES[reason] : undefined;
-  return deny({
+  return explainDenial({
     ...said,
     rule: facts?.rule ?? "the group can be read and written",
     remedy: remedyFor(reason, { ...scene, message, objects }),
@@ -143,7 +153,7 @@ export const consequenceOf = ({ reason }: Pick<NoTick, "reason">): string =>
 /** Turns an answer that the next tick would carry out into a no if the reconciler does not tick. */
 export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined): Explanation {
   if (!answer.byTick || !noTick) return answer;
-  return deny({
+  return explainDenial({
     question: answer.question,
     phase: "Blocked",
     reason: STOPPED,
@@ -164,7 +174,7 @@ export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod
   if (!eviction || guard.reason === "Guarded") return [...answers];
   if (guard.reason === "NotSeen")
     return [{ ...eviction, message: `${eviction.message}; but ${guard.message}` }, ...rest];
-  const no = deny({
+  const no = explainDenial({
     question: eviction.question,
     reason: guard.reason,
     rule: "a webhook asks the disruption budget about every eviction",

@@ -15,7 +15,7 @@ import type { World } from "../../reconciler/plan/world.ts";
 import {
   allow,
   allowByTick,
-  deny,
+  explainDenial,
   earliestOf,
   explainStored,
   explainHold,
@@ -28,7 +28,7 @@ import {
 import { describeHealth, isReady, isTerminating } from "../../reconciler/model/health.ts";
 import { how, kubectl } from "../../reconciler/model/remedy.ts";
 import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
-import { holdsOf, isRecorded, notePause, type GroupState } from "./group-state.ts";
+import { storedHolds, isRecorded, notePause, type GroupState } from "./group-state.ts";
 
 const ROLL = "roll out";
 const SCALE = "scale";
@@ -42,7 +42,7 @@ const UP_TO_DATE = "all zones are up to date";
  * tick would make now.
  */
 export function explainGroup(state: GroupState, world: World): Explanation[] {
-  const recorded = holdsOf(state);
+  const recorded = storedHolds(state);
   if (isRecorded(state) && recorded.length > 0 && !state.isOld)
     return recorded.map((stored) => explainStored(stored, questionOf(stored), world));
   return explainNow(nextStep(world), world, recorded);
@@ -102,7 +102,7 @@ export function explainPod(pod: Pod, state: GroupState | undefined, world: World
     scene: world,
     blockers: judged.verdict.reason === "BudgetSpent" ? blocking : [],
     since: earliestOf(
-      holdsOf(state).flatMap((stored) => (stored.objects.some(isAmong(blocking)) ? [stored.since] : [])),
+      storedHolds(state).flatMap((stored) => (stored.objects.some(isAmong(blocking)) ? [stored.since] : [])),
     ),
   });
   const zone = world.zones.find(({ uid }) => uid === pod.owner);
@@ -127,7 +127,7 @@ function explainEffect(pod: Pod, { state, world }: Subject, said: readonly Expla
     ...(evictions.length > 0 ? [`no pod of ${listNames(evictions)} may be evicted`] : []),
   ].join("; ");
   return [
-    deny({
+    explainDenial({
       question: GO_ON,
       reason: first?.reason ?? "BudgetSpent",
       rule: "all pods of the group are ready",
@@ -179,7 +179,7 @@ export function addAnswer(
     return [{ ...eviction, message: `${eviction.message}; a dry-run eviction got no answer: ${answer.why}` }, ...rest];
   if (answer.message.includes(NOT_NOW.message))
     return [explainVerdict({ ...NOT_NOW, objects: [pod] }, EVICT, { scene, blockers: [] }), ...rest];
-  const refused = deny({
+  const refused = explainDenial({
     question: EVICT,
     reason: "Refused",
     rule: "every PodDisruptionBudget and every other webhook allows the eviction",
@@ -199,7 +199,7 @@ function explainTurn(pod: Pod, zone: ZoneWithPods, { state, world }: Subject): E
   if (pod.revision === zone.status.updateRevision)
     return [allow(ROLL, `${pod.name} is already updated: ${pod.revision}`, NOTHING_TO_DO)];
   const { step, denied } = nextStep(world);
-  const context = { scene: world, recorded: holdsOf(state), now: world.now };
+  const context = { scene: world, recorded: storedHolds(state), now: world.now };
   const denial = denied.find(({ objects }) => objects.some(({ kind, name }) => kind === "Pod" && name === pod.name));
   if (denial) return [explainHold(denial, ROLL, context)];
   if (step?.action === "deletePods" && step.pods.some(({ uid }) => uid === pod.uid))

@@ -6,7 +6,7 @@ import { type ActiveNode, type NodePhase, type Policy, POLICY_NAME } from "../..
 import { either, how } from "../../reconciler/model/remedy.ts";
 import { hasUpdate } from "../../reconciler/nodes/skip.ts";
 import { SKIP_REASONS, type SkipReason } from "../../reconciler/nodes/snapshot.ts";
-import { allow, deny, type Explanation } from "./answer.ts";
+import { allow, explainDenial, type Explanation } from "./answer.ts";
 
 const UPDATE = "update";
 
@@ -53,7 +53,7 @@ function explainIdle(facts: NodeFacts): Explanation {
     return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`, "Up to date");
   return policy
     ? explainWaiting(facts, policy)
-    : refuse(facts, { reason: "NoPolicy", message: "there is no NodeUpdatePolicy" });
+    : explainRefusal(facts, { reason: "NoPolicy", message: "there is no NodeUpdatePolicy" });
 }
 
 function explainActive(facts: NodeFacts): Explanation | undefined {
@@ -77,7 +77,7 @@ function explainPhase(facts: NodeFacts, policy: Policy, entry: ActiveNode): Expl
   const names = blocked.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`).join(", ");
   const { rule, remedy } = PHASE_RULES[phase];
   const began = parseTimestamp(since);
-  return deny({
+  return explainDenial({
     question: UPDATE,
     reason: phase,
     rule,
@@ -99,13 +99,13 @@ function explainWaiting(facts: NodeFacts, policy: Policy): Explanation {
   const own = waiting.find((one) => one.node === facts.node.name);
   const more = own && own.reason !== "Frozen" ? `; ${own.reason}: ${own.message}` : "";
   if (frozen)
-    return refuse(facts, {
+    return explainRefusal(facts, {
       reason: "Frozen",
       message: `since ${frozen.at}: ${frozen.message}${more}`,
       since: frozen.at,
     });
-  if (own && isReason(own.reason)) return refuse(facts, { reason: own.reason, message: own.message });
-  return refuse(facts, { reason: "Unrecorded", message: message || "the node is not listed" });
+  if (own && isReason(own.reason)) return explainRefusal(facts, { reason: own.reason, message: own.message });
+  return explainRefusal(facts, { reason: "Unrecorded", message: message || "the node is not listed" });
 }
 
 const isReason = (text: string): text is SkipReason => (SKIP_REASONS as readonly string[]).includes(text);
@@ -127,9 +127,9 @@ const MORE_RULES: Readonly<Record<Exclude<Refusal["reason"], SkipReason>, NodeRu
   },
 };
 
-function refuse(facts: NodeFacts, { reason, message, since }: Refusal): Explanation {
+function explainRefusal(facts: NodeFacts, { reason, message, since }: Refusal): Explanation {
   const { rule, remedy } = isReason(reason) ? SKIP_RULES[reason] : MORE_RULES[reason];
-  return deny({
+  return explainDenial({
     question: UPDATE,
     reason,
     rule,

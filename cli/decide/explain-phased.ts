@@ -6,7 +6,7 @@ import { nextCheckAt } from "../../reconciler/phased/step.ts";
 import type { PhasedRollout } from "../../reconciler/phased/phased-rollout.ts";
 import { firstReleased, type Target } from "../../reconciler/phased/target.ts";
 import { either, how, kubectl, zonewise } from "../../reconciler/model/remedy.ts";
-import { allow, deny, type Blocker, type Explanation } from "./answer.ts";
+import { allow, explainDenial, type Blocker, type Explanation } from "./answer.ts";
 
 /** A PhasedRollout, and its StatefulSet if that exists. */
 export interface Phased {
@@ -116,7 +116,7 @@ function explain(phased: Phased, reason: PhasedReason, message: string): Explana
   const { rule, remedy } = PHASED_RULES[reason];
   const set: Blocker[] = target ? [{ kind: "StatefulSet", name: target.name }] : [];
   const step = status.rollingPodStatus;
-  return deny({
+  return explainDenial({
     question: ROLL,
     reason,
     rule,

@@ -24,7 +24,7 @@ export interface GroupState {
   readonly orphans?: readonly ZoneWithPods[];
 }
 
-export const viewOf = (state: GroupState): ShownGroup =>
+export const viewGroupState = (state: GroupState): ShownGroup =>
   viewGroup({ status: state.status, isSeen: isRecorded(state), isOld: state.isOld === true });
 
 /**
@@ -34,7 +34,7 @@ export const viewOf = (state: GroupState): ShownGroup =>
 export function withOrphans(state: GroupState, now: number): GroupState {
   const { orphans = [] } = state;
   const isLost = state.zones.length === 0;
-  const held = isLost ? holdForLost(orphans) : viewOf(state).isReady ? holdForOrphans(orphans) : undefined;
+  const held = isLost ? holdForLost(orphans) : viewGroupState(state).isReady ? holdForOrphans(orphans) : undefined;
   if (!held) return state;
   const { reason, message, objects } = held;
   const [first] = objects;
@@ -52,7 +52,7 @@ export function withOrphans(state: GroupState, now: number): GroupState {
   const { group, generation } = state;
   // Once the last StatefulSet is gone, the reconciler removes the record.
   const status = isLost ? { observedGeneration: generation, group, phase, zones: [] } : state.status;
-  return { ...state, status: { ...status, message, holds: isLost ? [stored] : [stored, ...holdsOf(state)] } };
+  return { ...state, status: { ...status, message, holds: isLost ? [stored] : [stored, ...storedHolds(state)] } };
 }
 
 /** True if the reconciler has seen the latest spec of every zone, and of the RolloutGroup. */
@@ -72,4 +72,4 @@ export function notePause(zones: readonly Zone[]): string[] {
 }
 
 /** What holds the group, as recorded; its rollout first. */
-export const holdsOf = (state: GroupState | undefined): readonly StoredHold[] => state?.status?.holds ?? [];
+export const storedHolds = (state: GroupState | undefined): readonly StoredHold[] => state?.status?.holds ?? [];

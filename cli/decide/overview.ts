@@ -3,7 +3,7 @@ import { compareByNeed, type ShownGroup, type Standing } from "../../reconciler/
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
-import { type GroupState, viewOf } from "./group-state.ts";
+import { type GroupState, viewGroupState } from "./group-state.ts";
 
 export interface Overview {
   readonly groups: readonly GroupState[];
@@ -21,7 +21,7 @@ type Completion = "done" | "blocked" | "going";
 const completionOf = ({ standing, isReady }: Pick<ShownGroup, "standing" | "isReady">): Completion =>
   standing === "blocked" ? "blocked" : isReady ? "done" : "going";
 
-const judgeGroup = (state: GroupState): Completion => completionOf(viewOf(state));
+const judgeGroup = (state: GroupState): Completion => completionOf(viewGroupState(state));
 const judgePhased = (phased: Phased): Completion => {
   const standing = standingOfPhased(phased);
   return completionOf({ standing, isReady: standing === "done" });
@@ -46,7 +46,7 @@ export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
   const needOf = (one: Phased) => ({ standing: standingOfPhased(one), holds: [explainPhased(one)] });
   return {
     ...rest,
-    groups: groups.toSorted((a, b) => compareByNeed(viewOf(a), viewOf(b))),
+    groups: groups.toSorted((a, b) => compareByNeed(viewGroupState(a), viewGroupState(b))),
     phased: phased.toSorted((a, b) => compareByNeed(needOf(a), needOf(b))),
   };
 }
@@ -74,7 +74,7 @@ const WAITS: ReadonlySet<string> = new Set(["Paused", "WaitForInitialDelay", "Wa
 /** The fields of a group for `-o json`. */
 export function describeGroup(state: GroupState): object {
   const { namespace, group, status } = state;
-  const view = viewOf(state);
+  const view = viewGroupState(state);
   return {
     kind: "RolloutGroup",
     namespace,

@@ -11,7 +11,7 @@ import { how, zonewise } from "../../reconciler/model/remedy.ts";
 import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import type { World } from "../../reconciler/plan/world.ts";
-import { deny, type Explanation, NOT_JUDGED } from "./answer.ts";
+import { explainDenial, type Explanation, NOT_JUDGED } from "./answer.ts";
 
 /** True if the PodDisruptionBudget selects the pods of all these zones: it counts them together. */
 export const guardsAll = (
@@ -64,7 +64,7 @@ export function denyUnbudgeted(
 ): Explanation[] {
   const [eviction, ...rest] = answers;
   if (!eviction) return [];
-  const no = deny({
+  const no = explainDenial({
     question: eviction.question,
     reason: "NoBudget",
     rule: "a disruption budget selects the pods of a group: it refuses evictions in a second zone",

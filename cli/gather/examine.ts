@@ -29,7 +29,7 @@ import { DEFINED_KINDS, SHARED_DEFINITIONS } from "../decide/doctor/installation
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 import { createGuards } from "./guard.ts";
-import { gatherOrphans } from "./groups.ts";
+import { gatherOrphanedGroups } from "./groups.ts";
 
 async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide = false): Promise<T[]> {
   const query = isClusterWide || session.namespace === "" ? {} : { namespace: session.namespace };
@@ -65,7 +65,7 @@ async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): P
   const living = [...Map.groupBy(zones, groupKey).values()].flatMap((own) =>
     own.slice(0, 1).map(({ namespace, group }) => ({ namespace, group, zones: own, status: undefined, generation: 0 })),
   );
-  const found = await gatherOrphans(living, session);
+  const found = await gatherOrphanedGroups(living, session);
   return found.flatMap(({ group, orphans = [] }) => orphans.map((zone) => ({ group, zone })));
 }
 

@@ -118,7 +118,7 @@ async function listPods(
  * These groups with the pods that StatefulSets have left behind (§1.15), and the groups that have nothing but such pods.
  * `groups` are all of the namespace that the selector may find.
  */
-export async function gatherOrphans(
+export async function gatherOrphanedGroups(
   groups: readonly GroupState[],
   reader: Reader,
   selector: string = LABELS.rolloutGroup,
@@ -140,7 +140,7 @@ export async function gatherOrphans(
 
 /** The groups of this name that have lost all their StatefulSets; none if pods may not be listed. */
 export async function gatherLost(reader: Reader, group: string): Promise<readonly GroupState[]> {
-  return await gatherOrphans([], reader, ofGroup(group)).catch((error: unknown) => {
+  return await gatherOrphanedGroups([], reader, ofGroup(group)).catch((error: unknown) => {
     // The name of another object may be no value of a label.
     if (!hasCode(error, "Forbidden", "Invalid")) throw error;
     return [];

@@ -10,7 +10,7 @@ import { leaderAmong } from "../../reconciler/model/leaders.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 import { readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { gatherBudgets, gatherWorld, needsTimes } from "../../reconciler/plan/act/gather-world.ts";
-import { judgeDisruption, type Judged } from "../../reconciler/plan/budget-verdicts.ts";
+import { judgeDisruption, type JudgedDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Scene } from "../decide/answer.ts";
@@ -65,7 +65,7 @@ interface PodWorld {
 }
 
 /** A pod with all that tells whether it may be evicted. */
-export interface PodView extends PodWorld, Judged {
+export interface PodView extends PodWorld, JudgedDisruption {
   readonly pod: Pod;
   /** What becomes of evictions in its namespace. */
   readonly seen: Guard;

@@ -4,7 +4,7 @@ import { type ShownGroup, notesOf, type Standing } from "../../reconciler/group-
 import { nameImages } from "../../reconciler/model/zone.ts";
 import { firstReleased } from "../../reconciler/phased/target.ts";
 import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phased.ts";
-import { type GroupState, viewOf } from "../decide/group-state.ts";
+import { type GroupState, viewGroupState } from "../decide/group-state.ts";
 import { standingOfPhased } from "../decide/overview.ts";
 import { type Display, formatAge, type Tone, untilOf } from "./text.ts";
 import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } from "./table.ts";
@@ -36,7 +36,7 @@ export const renderGroups = (groups: readonly GroupState[], display: Display, no
   formatByNamespace(
     COLUMNS,
     groups.map((state) => {
-      const view = viewOf(state);
+      const view = viewGroupState(state);
       const phase = { text: nameOfPhase(view), tone: TONES[view.standing] };
       return { namespace: state.namespace, cells: [state.group, phase, ...countsOf(state), ...holdOf(view, now)] };
     }),
@@ -81,7 +81,7 @@ const HOLD_COLUMNS: readonly Column[] = [
 /** One group with its zones, its holds, and the remaining steps. */
 export function renderGroup(state: GroupState, display: Display, now: number): string {
   const { zones } = state;
-  const view = viewOf(state);
+  const view = viewGroupState(state);
   const sentence = nameImages(view.besideHolds, zones);
   const steps = view.plan.map((step): Cell[] => [
     step.action,
@@ -124,7 +124,7 @@ const section = (table: string): string => (table === "" ? "" : `\n${table}`);
 /** A line for a log, equal as long as nothing has changed. */
 export function renderLine(state: GroupState): string {
   const { summary } = state.status ?? {};
-  const view = viewOf(state);
+  const view = viewGroupState(state);
   const sentence = nameImages(view.sentence, state.zones);
   return `${state.group} ${nameOfPhase(view)}: ${summary?.updated ?? "-"} updated, ${summary?.ready ?? "-"} ready; ${sentence}\n`;
 }

@@ -10,16 +10,16 @@ export function createZpdbValidation(): Webhook {
     name: "zpdbValidation",
     paths: ["/admission/zpdb-validation"],
     handle: async ({ object }) => {
-      if (object === undefined || object === null) return deny("unexpected end of JSON input");
+      if (object === undefined || object === null) return denyBudget("unexpected end of JSON input");
       const { kind } = fieldsOf(object);
-      if (typeof kind !== "string" || kind === "") return deny("Object 'Kind' is missing in the object");
+      if (typeof kind !== "string" || kind === "") return denyBudget("Object 'Kind' is missing in the object");
       const budget = parseBudget(object);
-      return "problem" in budget ? deny(budget.problem) : { allowed: true, reason: "Valid" };
+      return "problem" in budget ? denyBudget(budget.problem) : { allowed: true, reason: "Valid" };
     },
-    onFault: () => deny("the budget could not be checked"),
+    onFault: () => denyBudget("the budget could not be checked"),
   };
 }
 
-function deny(message: string): Answer {
+function denyBudget(message: string): Answer {
   return { allowed: false, code: 400, reason: "Invalid", message };
 }

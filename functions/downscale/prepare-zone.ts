@@ -96,7 +96,7 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
     );
   if ("refusal" in lease) return denyDownscale(prepareRequest, lease.refusal.reason, lease.refusal.message);
   // After a fault, pods may be prepared: the downscale stays recorded.
-  let pending: Judged["pending"] = lease.recorded;
+  let pending: PrepareResult["pending"] = lease.recorded;
   try {
     const judged = await judge(prepareRequest, { lease, isOurs }, tools);
     ({ pending } = judged);
@@ -141,7 +141,7 @@ interface TakenLease extends Pick<PodCalls, "isOurs"> {
 }
 
 /** The answer, and the downscales that the Lease records when it is released. */
-interface Judged {
+interface PrepareResult {
   readonly answer: Answer;
   readonly pending: PendingDownscales | Promise<PendingDownscales>;
 }
@@ -150,7 +150,7 @@ async function judge(
   prepareRequest: PrepareRequest,
   { lease, isOurs }: TakenLease,
   tools: PrepareTools,
-): Promise<Judged> {
+): Promise<PrepareResult> {
   const { zone, context, downscale } = prepareRequest;
   const { found } = lease;
   const refusal = zone.group ? await refuseForOtherZones(prepareRequest, found, tools) : undefined;
@@ -232,7 +232,11 @@ async function refuseForOtherZones(
  * the answer has time: then they continue after it, and other requests cannot take the Lease until they are done.
  */
 async function releaseInTime(
-  { lease, pending, deadlineAt }: Pick<TakenLease, "lease"> & Pick<Judged, "pending"> & { readonly deadlineAt: number },
+  {
+    lease,
+    pending,
+    deadlineAt,
+  }: Pick<TakenLease, "lease"> & Pick<PrepareResult, "pending"> & { readonly deadlineAt: number },
   { tasks, clock }: Pick<PrepareTools, "tasks" | "clock">,
 ): Promise<void> {
   const released = tasks.track(Promise.resolve(pending).then((after) => lease.release(after)));

@@ -17,7 +17,7 @@ import {
   CONNECTION_TIMEOUTS,
   countRequests,
   type CountedServer,
-  drain,
+  finishRequests,
   healthListener,
 } from "./server.ts";
 
@@ -71,7 +71,7 @@ function adopt(server: Server, composition: Promise<FunctionsComposition>): void
 async function drainAndEnd(server: CountedServer, composition: Promise<FunctionsComposition>): Promise<void> {
   const { configuration, rim, tasks, log, tracer } = await composition;
   log.info("draining");
-  await drain(server, tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  await finishRequests(server, tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
   await tracer.flush();
   log.info("drained");
   await end(0);

@@ -45,7 +45,7 @@ export async function runServer(
   isServed = secure.listening;
   await following;
   log.info("draining");
-  await drain(counted, tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  await finishRequests(counted, tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
   // The plain server closes last, and is ready until then: the kubelet also probes a pod that is being deleted, and
   // would report each failed probe.
   plain.close().closeAllConnections();
@@ -260,7 +260,7 @@ function endConnection(response: ServerResponse): void {
  * Ends connections one answer at a time, and the server once no request has come for `QUIET_MS`. Resolves once all
  * requests are answered and all tasks have ended, or after `graceMs` milliseconds.
  */
-export async function drain(
+export async function finishRequests(
   counted: CountedServer,
   tasks: BackgroundTasks,
   { graceMs, clock }: { readonly graceMs: number; readonly clock: Clock },

@@ -20,7 +20,7 @@ import { evictions, type Node, nodes, type PodObject, pods } from "../../infra/k
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { readHealth } from "../../reconciler/nodes/node.ts";
+import { readNodeHealth } from "../../reconciler/nodes/node.ts";
 import { isOurs, markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
 import { findEvictable } from "../../reconciler/nodes/node-pod.ts";
 import type { Policy } from "../../reconciler/nodes/policy.ts";
@@ -198,7 +198,7 @@ async function giveBack(request: NodeRequest, what: "all" | "exclusion"): Promis
   return { status: 200 };
 }
 
-const isReady = ({ status }: Node): boolean => readHealth(status).ready;
+const isReady = ({ status }: Node): boolean => readNodeHealth(status).ready;
 
 /**
  * Patches the node until nothing is left to do; reads it again after a conflict. Resolves with true if there was

@@ -64,7 +64,7 @@ async function validateRollout(request: AdmissionRequest, lookup: Lookup): Promi
     ...(isMoved ? ["spec.targetRef cannot be changed, make another PhasedRollout"] : []),
     ...(problem === undefined ? findFaults(check, SAMPLE_VALUES).map((fault) => `spec.check.${fault}`) : [problem]),
   ];
-  if (problems.length > 0) return deny(problems);
+  if (problems.length > 0) return denySpec(problems);
   const { namespace = "", name = "" } = { ...request, ...metadata };
   return allow([
     // PHASED_SUCCESS_WHEN is a variable of the reconciler: the webhook does not know its value.
@@ -109,7 +109,7 @@ function validateGate(request: AdmissionRequest): Answer {
   const problems = findIn(request.object, request);
   const known = new Set(findIn(request.operation === "UPDATE" ? request.oldObject : undefined, request));
   const added = problems.filter((problem) => !known.has(problem));
-  return added.length > 0 ? deny(added) : allow(problems.map((problem) => `${problem}: it stays in force`));
+  return added.length > 0 ? denySpec(added) : allow(problems.map((problem) => `${problem}: it stays in force`));
 }
 
 /** Finds nothing in an object that is no gate: its definition refuses it. */
@@ -120,7 +120,7 @@ function findIn(object: unknown, { namespace = "" }: Pick<AdmissionRequest, "nam
   return findImpossible(gate).map((problem) => `spec.checks: ${problem}`);
 }
 
-const deny = (problems: readonly string[]): Answer => ({
+const denySpec = (problems: readonly string[]): Answer => ({
   allowed: false,
   code: 422,
   reason: "Invalid",

@@ -59,11 +59,11 @@ export function createAnswer({
   return async (request, response) => {
     try {
       const refusal = whyRefuse(request, hosts);
-      if (refusal) refuse(response, refusal);
+      if (refusal) sendRefusal(response, refusal);
       else await show(response, readFocus(request.url));
     } catch (error) {
       log.error("the status page could not be rendered", { error });
-      if (!response.headersSent) refuse(response, { status: 500, message: "internal error" });
+      if (!response.headersSent) sendRefusal(response, { status: 500, message: "internal error" });
     }
   };
 
@@ -87,7 +87,7 @@ function whyRefuse({ method = "", url = "", headers }: IncomingMessage, hosts: r
   return /^\/(?:\?|$)/.test(url) ? undefined : { status: 404, message: "the page is at /" };
 }
 
-function refuse(response: ServerResponse, { status, message }: Refusal): void {
+function sendRefusal(response: ServerResponse, { status, message }: Refusal): void {
   const headers = {
     ...HEADERS,
     "content-type": "text/plain; charset=utf-8",

@@ -4,14 +4,14 @@ import { isPathSegment } from "../path-segment.ts";
 import * as customResources from "./custom-resources.ts";
 import * as resources from "./resources.ts";
 
-export interface Place {
+export interface PathParts {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
 }
 
 /** The path of a collection, an object or its subresource. Throws `Invalid` for a name that cannot stand in it. */
-export function pathOf(resource: resources.Resource, { namespace, name, subresource }: Place): string {
+export function pathOf(resource: resources.Resource, { namespace, name, subresource }: PathParts): string {
   const root = resource.group === "" ? ["api"] : ["apis", resource.group];
   const scope = namespace === undefined ? [] : ["namespaces", namespace];
   const object = name === undefined ? [] : [name];

@@ -1,5 +1,5 @@
 /** The Kubernetes port over HTTPS: a request and its answer for each verb. */
-import { type Place, pathOf } from "./api-path.ts";
+import { type PathParts, pathOf } from "./api-path.ts";
 import { type Clock, startStopwatch, systemClock } from "../clock.ts";
 import type { Call, Cluster, Creation, Patch, Query, Ref, Replacement, WatchQuery, Watcher } from "./cluster.ts";
 import type { Connection } from "./connection.ts";
@@ -76,7 +76,7 @@ export function connectCluster(
     deadlineMs: Math.min(call.deadlineMs ?? timeoutMs, timeoutMs),
     signal: call.signal ?? signal,
   });
-  const plan = (resource: Resource, place: Place, { verb, call, query }: Plan) => ({
+  const plan = (resource: Resource, place: PathParts, { verb, call, query }: Plan) => ({
     ...settle(nameCall(verb, resource, place), call, query),
     path: pathOf(resource, place),
   });
@@ -167,7 +167,7 @@ function selectors({ labelSelector, fieldSelector }: Query): ApiCall["query"] {
 }
 
 /** `patch statefulsets/status cache/zone-a`: the start of every error of the call. */
-function nameCall(verb: string, { plural }: Resource, { namespace, name, subresource }: Place): string {
+function nameCall(verb: string, { plural }: Resource, { namespace, name, subresource }: PathParts): string {
   const kind = subresource === undefined ? plural : `${plural}/${subresource}`;
   const object = [namespace, name].filter((part) => part !== undefined).join("/");
   return `${verb} ${kind}${object && ` ${object}`}`;

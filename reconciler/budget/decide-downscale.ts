@@ -8,11 +8,11 @@ import { ordinalOf } from "../model/order.ts";
 import { findExcess } from "../model/refused-group.ts";
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
-import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./decide-eviction.ts";
+import { addUp, countPods, describeUnavailability, type BudgetView, sumOf } from "./decide-eviction.ts";
 import { verdict, type Verdict } from "./verdict.ts";
 import { allowedUnavailable } from "./zpdb.ts";
 
-interface DownscaleSnapshot extends PodView {
+interface DownscaleSnapshot extends BudgetView {
   /** The StatefulSets that the budget selects, in byte order of their names. */
   readonly zones: readonly ZoneWithPods[];
   /** UID of the StatefulSet that is to shrink. */
@@ -65,7 +65,7 @@ function countOther(other: ZoneWithPods, shrink: ShrinkInGroup): OtherZone {
 }
 
 /** Zone mode: names the other zones with unavailable pods. */
-function findZones(others: readonly OtherZone[], view: PodView): string | undefined {
+function findZones(others: readonly OtherZone[], view: BudgetView): string | undefined {
   const blocking = others.flatMap(({ zone, pods, unknown }) => {
     const count = { ...countPods(pods, zone, view), unknown };
     return sumOf(count) > 0 ? [describeUnavailability(count, zone.name)] : [];
@@ -73,7 +73,7 @@ function findZones(others: readonly OtherZone[], view: PodView): string | undefi
   return blocking.length > 0 ? blocking.join("; ") : undefined;
 }
 
-interface PartitionView extends PodView {
+interface PartitionView extends BudgetView {
   readonly zone: ZoneWithPods;
   readonly others: readonly OtherZone[];
 }

@@ -43,12 +43,14 @@ const ownerKnown: EvictionRule = (snapshot) => {
   const { pod, budget } = snapshot;
   const { controller } = pod;
   const zone = ownZone(snapshot);
-  const deny = (message: string): Verdict => about(snapshot, "OwnerNotFound", message);
+  const ownerNotFound = (message: string): Verdict => about(snapshot, "OwnerNotFound", message);
   if (zone && zone.orphaned !== "outside") return undefined;
-  if (!controller) return deny("unable to find a StatefulSet pod owner");
+  if (!controller) return ownerNotFound("unable to find a StatefulSet pod owner");
   if (controller.kind !== "StatefulSet")
-    return deny(`pod owner is not a StatefulSet - ${pod.name} has owner ${controller.name} (${controller.kind})`);
-  return deny(
+    return ownerNotFound(
+      `pod owner is not a StatefulSet - ${pod.name} has owner ${controller.name} (${controller.kind})`,
+    );
+  return ownerNotFound(
     `unable to find StatefulSet ${controller.name} by name: it is not among those that zoned pod disruption budget ${budget.name} selects`,
   );
 };
@@ -216,9 +218,9 @@ interface Unavailability {
   readonly unknown: number;
 }
 
-export type PodView = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
+export type BudgetView = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
-type CountView = PodView & Partial<Pick<EvictionSnapshot, "pod" | "rollout">>;
+type CountView = BudgetView & Partial<Pick<EvictionSnapshot, "pod" | "rollout">>;
 
 /**
  * Counts the unavailable pods of one StatefulSet, without the pod in question; with a partition, only that partition's.
@@ -250,7 +252,7 @@ const withLeftBehind = ({ name, uid, pods, orphaned }: ZoneWithPods, pod: Pod | 
     : pods;
 
 /** Counts the unavailable pods of a zone, without pods that it is not to have and that never served. */
-export function countPods(some: readonly Pod[], zone: ZoneWithPods, view: PodView): Omit<Unavailability, "unknown"> {
+export function countPods(some: readonly Pod[], zone: ZoneWithPods, view: BudgetView): Omit<Unavailability, "unknown"> {
   const from = firstLeaving(zone, view.reservations);
   const counted = some.filter((one) => !isIdleSurplus(one, zone));
   const ready = counted.filter((one) => countsAsReady(one, view));
@@ -282,7 +284,7 @@ function sharesCure(one: Pod, zone: ZoneWithPods, { pod, rollout, reservations }
 }
 
 /** True if the pod is ready, is not reserved and, with a cross-zone delay, has been ready for longer than that. */
-export function countsAsReady(pod: Pod, { now, budget, reservations }: PodView): boolean {
+export function countsAsReady(pod: Pod, { now, budget, reservations }: BudgetView): boolean {
   if (!isReady(pod) || reservationOf(pod, reservations)) return false;
   if (budget.crossZoneEvictionDelayMs === 0) return true;
   return pod.readySince !== undefined && now > pod.readySince + budget.crossZoneEvictionDelayMs;

@@ -171,16 +171,16 @@ function readMatchLabels(spec: Fields): Labels | undefined {
 /** The problem of a spec's selector (§6.8). */
 export function problemOfSelector({ selector }: Fields): string | undefined {
   if (selector === undefined) return "invalid value: selector is not found";
-  const refuse = (why: string): string => `invalid value: selector is not valid, got ${why}`;
-  if (!isFields(selector)) return refuse("no map");
+  const invalid = (why: string): string => `invalid value: selector is not valid, got ${why}`;
+  if (!isFields(selector)) return invalid("no map");
   const { matchLabels, matchExpressions = [] } = selector;
-  if (!Array.isArray(matchExpressions) || matchExpressions.length > 0) return refuse("matchExpressions");
+  if (!Array.isArray(matchExpressions) || matchExpressions.length > 0) return invalid("matchExpressions");
   if (matchLabels === undefined) return "invalid value: selector is not found";
-  if (!isFields(matchLabels)) return refuse("matchLabels, which is not a map");
+  if (!isFields(matchLabels)) return invalid("matchLabels, which is not a map");
   const keys = Object.keys(matchLabels);
-  if (keys.length > MAX_LABELS) return refuse(`${keys.length} labels, more than ${MAX_LABELS}`);
+  if (keys.length > MAX_LABELS) return invalid(`${keys.length} labels, more than ${MAX_LABELS}`);
   const bad = Object.entries(matchLabels).find(([key, value]) => !isLabel(key, value));
-  return bad && refuse(`${JSON.stringify(bad[0])}: ${JSON.stringify(bad[1])}, which is not a valid label`);
+  return bad && invalid(`${JSON.stringify(bad[0])}: ${JSON.stringify(bad[1])}, which is not a valid label`);
 }
 
 function isLabel(key: string, value: unknown): boolean {

@@ -17,12 +17,12 @@ import { gatePlaceholders } from "./placeholder-values.ts";
 import type { GateRecord, Stage, ZoneRecord } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
 
-type Place = Pick<Stage, "point" | "zone">;
+type StageKey = Pick<Stage, "point" | "zone">;
 
 export interface Advance {
   readonly record: GateRecord;
   /** The stage of which the checks are asked. */
-  readonly stage: Place | undefined;
+  readonly stage: StageKey | undefined;
   /** The checks to ask now. */
   readonly due: readonly PlannedCheck[];
   /** The values of the placeholders of these checks. */
@@ -91,7 +91,7 @@ function settleWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRe
 }
 
 /** Bypasses the stage, even if its checks have failed. */
-function bypass(record: GateRecord, place: Place, view: RolloutView): GateRecord {
+function bypass(record: GateRecord, place: StageKey, view: RolloutView): GateRecord {
   const opened = addStage(record, place, view);
   return {
     ...opened,
@@ -99,13 +99,14 @@ function bypass(record: GateRecord, place: Place, view: RolloutView): GateRecord
   };
 }
 
-export const isAt = (stage: Place, { point, zone }: Place): boolean => stage.point === point && stage.zone === zone;
+export const isAt = (stage: StageKey, { point, zone }: StageKey): boolean =>
+  stage.point === point && stage.zone === zone;
 
 /**
  * A stage never begins before its rollout, which another clock may have dated up to a minute ahead: read back, it would
  * be dropped as an older one, and its checks asked again in each tick.
  */
-function addStage(record: GateRecord, { point, zone }: Place, { now }: RolloutView): GateRecord {
+function addStage(record: GateRecord, { point, zone }: StageKey, { now }: RolloutView): GateRecord {
   if (record.stages.some((stage) => isAt(stage, { point, zone }))) return record;
   const since = Math.max(now, record.startedAt);
   return { ...record, stages: [...record.stages, { point, zone, since, state: "Waiting", checks: [] }] };
@@ -133,7 +134,7 @@ function isWanted({ point, zone }: Stage, { zones }: GateRecord, { wanted }: Rol
   );
 }
 
-interface Judged {
+interface StageFacts {
   readonly answers: Answers;
   readonly now: number;
   readonly mayPass: boolean;
@@ -143,7 +144,7 @@ interface Judged {
  * A pass stays valid in this tick, whatever the answers: the zone may begin meanwhile. The next tick judges it by
  * them.
  */
-function judgeStage(stage: Stage, gate: Gate, { answers, now, mayPass }: Judged): Stage {
+function judgeStage(stage: Stage, gate: Gate, { answers, now, mayPass }: StageFacts): Stage {
   const { checks, onError } = gate;
   const next = { ...stage, checks: nextResults(checks, stage.checks, { answers, onError }) };
   if (stage.state === "Passed") return next;

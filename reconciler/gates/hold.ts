@@ -10,12 +10,12 @@ import { isBypassed } from "./pass.ts";
 import type { GateRecord, Point, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollout.ts";
 
-type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
+type GateView = Omit<RolloutView, "wanted" | "isHeld">;
 
 /**
  * The holds of all gates of a group. All gates must pass; the hold is that of the first gate whose checks are awaited.
  */
-export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
+export function judgeGates(gates: readonly Gate[], view: GateView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
   const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => {
     const holds = enforced.flatMap((gate) => judge(gate) ?? []);
@@ -35,7 +35,7 @@ export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdict
  * A zone whose checks have passed still waits until the gate has recorded that it begins. Otherwise a process that dies
  * right after the first deletion would leave a zone that has begun without a record of it.
  */
-function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
+function holdZone(gate: Gate, view: GateView, zone: Zone): Hold | undefined {
   const asked = askFor(gate, view, zone);
   const { record, need, stage } = asked;
   const isBrief = !waitsFor(asked) && ({ isBrief: true } as const);
@@ -45,7 +45,7 @@ function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
 }
 
 /** The bypasses of these zones as the next tick will know them, each once; of gates that observe, too. */
-export function bypassesOf(gates: readonly Gate[], { zones, now }: Pick<GroupView, "zones" | "now">): Bypass[] {
+export function bypassesOf(gates: readonly Gate[], { zones, now }: Pick<GateView, "zones" | "now">): Bypass[] {
   const stored = gates.map(({ record }) => noteBypasses(record?.bypasses ?? [], zones, now));
   return zones.flatMap((zone) => {
     const [found] = stored.flatMap((one) => findBypass(one, zone, now) ?? []);
@@ -61,7 +61,7 @@ export function isHeld(gates: readonly Gate[], { wanted, ...view }: Omit<Rollout
 }
 
 /** A bypass counts once it is stored; a zone that has one only waits until its start is recorded. */
-function askFor(gate: Gate, view: GroupView, zone: Zone) {
+function askFor(gate: Gate, view: GateView, zone: Zone) {
   const record = currentRecord(gate, { ...view, wanted: { kind: "zone", zone } });
   const asked = needOf(gate, record, zone);
   const need = asked !== "Nothing" && isBypassed(record, zone.name, view) ? "Record" : asked;
@@ -72,7 +72,7 @@ function askFor(gate: Gate, view: GroupView, zone: Zone) {
 const waitsFor = ({ need, stage }: ReturnType<typeof askFor>): boolean =>
   need !== "Nothing" && need !== "Record" && stage?.state !== "Passed";
 
-function holdSettled(gate: Gate, view: GroupView): Hold | undefined {
+function holdSettled(gate: Gate, view: GateView): Hold | undefined {
   const record = currentRecord(gate, { ...view, wanted: { kind: "settled" } });
   const [zone] = view.zones;
   if (!zone || !needsLastStage(gate, record)) return undefined;

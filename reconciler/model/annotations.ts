@@ -90,14 +90,14 @@ const POSITIVE = /^\+?\d{1,15}$/;
  */
 export function parseMaxUnavailable(written: string | undefined, replicas: number | undefined): Parsed<number> {
   if (written === undefined) return { value: 1 };
-  const refuse = (): Parsed<number> => ({
+  const invalid = (): Parsed<number> => ({
     value: 1,
     problem: `annotation ${ANNOTATIONS.maxUnavailable} is "${written}": it must be an integer above 0 or a percentage from 1% to 100%; 1 is used`,
   });
   const text = written.trim();
-  if (!text.endsWith("%")) return INTEGER.test(text) && Number(text) > 0 ? { value: Number(text) } : refuse();
+  if (!text.endsWith("%")) return INTEGER.test(text) && Number(text) > 0 ? { value: Number(text) } : invalid();
   const percent = POSITIVE.test(text.slice(0, -1)) ? Number(text.slice(0, -1)) : 0;
-  if (percent < 1 || percent > 100) return refuse();
+  if (percent < 1 || percent > 100) return invalid();
   return { value: Math.max(1, Math.floor((percent * (replicas ?? 0)) / 100)) };
 }
 

@@ -110,7 +110,7 @@ const problemOnce = onceForLast(MAX_PROBLEMS, (written: WrittenWindow) => parseO
 export const findWindowProblem = (written: WrittenWindow | undefined): string | undefined =>
   written && problemOnce(written);
 
-const refuse = (name: string, value: string, why: string): Problem => ({
+const invalidAnnotation = (name: string, value: string, why: string): Problem => ({
   problem: `annotation ${name} is "${value.slice(0, MAX_LENGTH)}": ${why}`,
 });
 
@@ -124,19 +124,19 @@ function parse(written: WrittenWindow): RolloutWindow {
 }
 
 function parseTimes({ cron, duration, timeZone }: WrittenWindow): Window | Problem {
-  if (cron.length > MAX_LENGTH) return refuse(WINDOW, cron, `it has more than ${MAX_LENGTH} characters`);
+  if (cron.length > MAX_LENGTH) return invalidAnnotation(WINDOW, cron, `it has more than ${MAX_LENGTH} characters`);
   const [, , , , , , years = ""] = cron.split(/\s+/);
   if (years.length > MAX_YEARS_LENGTH)
-    return refuse(WINDOW, cron, `its years have more than ${MAX_YEARS_LENGTH} characters`);
+    return invalidAnnotation(WINDOW, cron, `its years have more than ${MAX_YEARS_LENGTH} characters`);
   const durationSeconds = readSeconds(duration);
   if (Number.isNaN(durationSeconds))
-    return refuse(DURATION, duration, "it must be a duration from 1s to 744h, such as 3h");
+    return invalidAnnotation(DURATION, duration, "it must be a duration from 1s to 744h, such as 3h");
   const spec = { cron, timeZone: timeZone || "UTC", lastStartSeconds: 0, durationSeconds };
   const window = parseWindow(spec);
   if (!("problem" in window)) return checkDuration(window, duration);
   return "problem" in parseWindow({ ...spec, timeZone: "UTC" })
-    ? refuse(WINDOW, cron, explain(cron, window.problem))
-    : refuse(TIME_ZONE, timeZone, "it is not an IANA time zone, such as Europe/Berlin");
+    ? invalidAnnotation(WINDOW, cron, explain(cron, window.problem))
+    : invalidAnnotation(TIME_ZONE, timeZone, "it is not an IANA time zone, such as Europe/Berlin");
 }
 
 /** Undefined without a duration, NaN for a value that is none. */
@@ -149,9 +149,9 @@ function readSeconds(duration: string): number | undefined {
 function checkDuration(window: Window, duration: string): Window | Problem {
   const { cron, kind, durationSeconds } = window;
   if (kind === "one-shot" && durationSeconds === undefined)
-    return refuse(WINDOW, cron, `it needs ${DURATION}: how long the window stays open`);
+    return invalidAnnotation(WINDOW, cron, `it needs ${DURATION}: how long the window stays open`);
   if (kind === "windowed" && durationSeconds !== undefined)
-    return refuse(
+    return invalidAnnotation(
       DURATION,
       duration,
       `the window is open in every second that "${cron}" matches: remove one of the two`,
@@ -168,10 +168,10 @@ function explain(cron: string, problem: string): string {
 
 /** Intervals as in ISO 8601, such as `2026-12-20T00:00:00Z/2027-01-04T00:00:00Z`. */
 function parseFreezes(text: string): readonly Freeze[] | Problem {
-  if (text.length > MAX_LENGTH) return refuse(FREEZES, text, `it has more than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_LENGTH) return invalidAnnotation(FREEZES, text, `it has more than ${MAX_LENGTH} characters`);
   const read = text === "" ? [] : text.split(",").map((one) => parseFreeze(one.trim()));
   const bad = read.find((one) => typeof one === "string");
-  return bad === undefined ? read.filter((one) => typeof one !== "string") : refuse(FREEZES, text, bad);
+  return bad === undefined ? read.filter((one) => typeof one !== "string") : invalidAnnotation(FREEZES, text, bad);
 }
 
 function parseFreeze(text: string): Freeze | string {

@@ -156,7 +156,11 @@ export function whyHeldByRollout(
 
 /** True if `other` takes pods: it is Ready and schedulable, and stays. Its taints are the scheduler's business. */
 export const canTakeOver = (node: UpdateNode, other: UpdateNode): boolean =>
-  other.name !== node.name && other.ready && !other.unschedulable && !other.terminating && other.removedBy === undefined;
+  other.name !== node.name &&
+  other.ready &&
+  !other.unschedulable &&
+  !other.terminating &&
+  other.removedBy === undefined;
 
 /**
  * For a start: all active nodes count that have not come back from their reboot. The state of a node that has come

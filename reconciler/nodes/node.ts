@@ -67,7 +67,7 @@ export function readNode({ metadata = {}, spec, status }: Node, shadow: Shadow |
     uid,
     resourceVersion,
     ...readMarks(metadata),
-    ...readHealth(status),
+    ...readNodeHealth(status),
     terminating: metadata.deletionTimestamp !== undefined,
     removedBy: spec?.taints?.find(({ key }) => REMOVAL_TAINTS.has(key))?.key,
     unschedulable: spec?.unschedulable ?? false,
@@ -86,7 +86,7 @@ function readMarks({ labels = {}, annotations = {} }: NonNullable<Node["metadata
 }
 
 /** The kubelet's report about the node itself. */
-export function readHealth(status: Node["status"]) {
+export function readNodeHealth(status: Node["status"]) {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   return {
     ready: ready?.status === "True",

@@ -8,7 +8,7 @@ import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
 import { type ActiveNode, MAX_WAIT_TEXT } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
-import { isAtRest, PHASES, phaseOf } from "./state-machine.ts";
+import { isIdle, PHASES, phaseOf } from "./state-machine.ts";
 
 export interface ActiveStep {
   readonly entry: ActiveNode;
@@ -68,7 +68,7 @@ function adopt({ policy, nodes, now }: PolicySnapshot): ActiveNode[] {
   return nodes.flatMap((node) => {
     const { shadow } = node;
     if (!shadow?.status || known.has(node.name) || !belongsTo(shadow, node)) return [];
-    return isAtRest(shadow) ? [] : [entryFor(node, shadow, now)];
+    return isIdle(shadow) ? [] : [entryFor(node, shadow, now)];
   });
 }
 

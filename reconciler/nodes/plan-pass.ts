@@ -15,7 +15,7 @@ import type { ActiveNode, PolicyStatus } from "./policy.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
-import { isAtRest } from "./state-machine.ts";
+import { isIdle } from "./state-machine.ts";
 import { closeCampaign, hasUpdate, isWindowOpen } from "./skip.ts";
 
 /** A change of a shadow's spec. */
@@ -152,7 +152,7 @@ function tidy(node: UpdateNode, wish: (node: UpdateNode, state: "Idle") => Shado
   const { shadow } = node;
   if (!shadow || shadow.terminating || shadow.problem !== undefined) return [];
   if (shadow.spec.state !== "Idle") return [wish(node, "Idle")];
-  const hasNothingToDo = !shadow.status || (isAtRest(shadow) && !hasUpdate(node));
+  const hasNothingToDo = !shadow.status || (isIdle(shadow) && !hasUpdate(node));
   return isLeftover(shadow) && hasNothingToDo ? [{ node, spec: DEFAULT_SPEC }] : [];
 }
 

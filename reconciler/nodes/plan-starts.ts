@@ -8,7 +8,7 @@ import { hasUpdate, startBlocker, whySkipped, whySkippedByPods } from "./skip.ts
 import type { GoingNode, PolicySnapshot, Skip, Why } from "./snapshot.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { allowedActive, RELEASED } from "./policy.ts";
-import { isAtRest, isInReboot } from "./state-machine.ts";
+import { isIdle, isInReboot } from "./state-machine.ts";
 
 interface Starts {
   readonly nodes: readonly UpdateNode[];
@@ -153,7 +153,7 @@ function countSlots(snapshot: PolicySnapshot): Slots {
   };
 }
 
-const hasRest = ({ shadow }: UpdateNode): boolean => shadow !== undefined && isAtRest(shadow);
+const hasRest = ({ shadow }: UpdateNode): boolean => shadow !== undefined && isIdle(shadow);
 
 const isOut = (node: UpdateNode): boolean => node.cordonedBy !== undefined || isInReboot(node) || !hasRest(node);
 

@@ -111,7 +111,7 @@ const failed = z.object({
 });
 
 /** Characters of a reason: agents write part of some. */
-export const MAX_TEXT = 300;
+export const MAX_MESSAGE = 300;
 
 /** Characters of the reasons that thousands of nodes may have: an object has 1.5 MB at most. */
 export const MAX_WAIT_TEXT = 200;

@@ -9,7 +9,7 @@ import {
   type DeferredNode,
   type FailedNode,
   type Freeze,
-  MAX_TEXT,
+  MAX_MESSAGE,
   MAX_WAIT_TEXT,
   type PolicyStatus,
   RELEASED,
@@ -46,7 +46,7 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
             to: entry.to,
             at,
             reason: step.reason,
-            message: step.message.slice(0, MAX_TEXT),
+            message: step.message.slice(0, MAX_MESSAGE),
           },
         ]
       : [];
@@ -70,7 +70,7 @@ export type RecordsStatus = PolicyRecords & Pick<PolicyStatus, "active" | "faile
 function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];
   if (step.step === "reset")
-    return [{ ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, MAX_TEXT) } }];
+    return [{ ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, MAX_MESSAGE) } }];
   const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
   return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }

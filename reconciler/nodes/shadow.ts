@@ -47,7 +47,7 @@ const blockedPod = z.looseObject({
 });
 
 /** The progress of a drain. Written by the API only. */
-const drain = z.looseObject({
+const drainProgress = z.looseObject({
   /** When the first round began. */
   started_at: z.string(),
   /** When the last round ended. */
@@ -83,7 +83,7 @@ export const shadowStatus = z.looseObject({
   /** When the API first stored this boot id, by its own clock. */
   boot_reported_at: z.optional(timestamp),
   rebooting: z.nullish(rebooting),
-  drain: z.nullish(drain),
+  drain: z.nullish(drainProgress),
   /** Why the last attempt failed, in a sentence. Written by the agent with ErrorReset. */
   failure_reason: z.nullish(z.string().check(z.maxLength(4096))),
 });
@@ -97,7 +97,7 @@ export const shadowSpec = z.looseObject({
 });
 
 export type BlockedPod = z.infer<typeof blockedPod>;
-export type DrainStatus = z.infer<typeof drain>;
+export type DrainStatus = z.infer<typeof drainProgress>;
 export type ShadowStatus = z.infer<typeof shadowStatus>;
 export type ShadowSpec = z.infer<typeof shadowSpec>;
 

@@ -7,7 +7,7 @@ import { type Rule, firstOf } from "../../infra/rules.ts";
 import { type UpdateNode, belongsTo } from "./node.ts";
 import type { Campaign } from "./policy.ts";
 import type { NodeReading, PolicySnapshot, SkipReason, Why } from "./snapshot.ts";
-import { isAtRest } from "./state-machine.ts";
+import { isIdle } from "./state-machine.ts";
 import { type Window, endOf, isWithin, lastOccurrence } from "../model/window.ts";
 
 /** Why a policy starts nothing at all: the first reason. */
@@ -46,8 +46,8 @@ const reported: SkipRule = (node) => {
   return shadow.status ? undefined : skip("AgentSilent", "its agent has not reported yet");
 };
 
-const isIdle: SkipRule = ({ shadow, cordonedBy }) => {
-  if (!shadow || !isAtRest(shadow))
+const recovered: SkipRule = ({ shadow, cordonedBy }) => {
+  if (!shadow || !isIdle(shadow))
     return skip("Recovering", `it is on its way back to Idle from ${shadow?.status?.current_state}`);
   return cordonedBy === undefined ? undefined : skip("Recovering", "our own cordon has not been removed yet");
 };
@@ -76,7 +76,7 @@ const isReady: SkipRule = ({ ready }) => (ready ? undefined : skip("NodeNotReady
 export const whySkipped = firstOf<[UpdateNode, PolicySnapshot], Why>([
   stays,
   reported,
-  isIdle,
+  recovered,
   backOffOver,
   notDeferred,
   isReady,

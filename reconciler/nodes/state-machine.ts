@@ -186,5 +186,5 @@ export function isInReboot({ shadow, bootId, ready }: UpdateNode): boolean {
 }
 
 /** No update is under way: Idle is wanted and reported. */
-export const isAtRest = ({ spec, status }: { readonly spec: ShadowSpec; readonly status?: ShadowStatus | undefined }) =>
+export const isIdle = ({ spec, status }: { readonly spec: ShadowSpec; readonly status?: ShadowStatus | undefined }) =>
   spec.state === "Idle" && status?.current_state === "Idle";

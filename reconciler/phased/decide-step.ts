@@ -19,7 +19,7 @@ import {
   isPassed,
   isUpdated,
   nextCheckAt,
-  streakOf,
+  stepStreak,
 } from "./step.ts";
 import { findStrays, placeOf, strayReturned } from "./scale-out.ts";
 import { findDownwards, HELD, nameTargetRevision } from "./target.ts";
@@ -131,7 +131,7 @@ const paused: StepRule = (snapshot, step) => {
 
 /** It stays so until the template or the check changes, or a user promotes the step or raises the threshold. */
 const failed: StepRule = (snapshot, step) => {
-  if (!hasFailed(snapshot.rollout.check, streakOf(step))) return undefined;
+  if (!hasFailed(snapshot.rollout.check, stepStreak(step))) return undefined;
   const message = `${step.consecutiveFailedChecks} checks in a row have failed (${step.lastSample ?? "no data"}): the rollout of ${snapshot.target.name} stays at partition ${step.partition}`;
   return reportRollout(snapshot, { phase: "Stalled", message, updated: ["False", "ChecksFailed"], step });
 };

@@ -44,7 +44,7 @@ export function isCurrent({ rollout, target }: Pick<TargetSnapshot, "rollout" | 
 
 /** True if nothing more is asked of the step. */
 export function isPassed({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
-  return step.promoted === true || hasPassed(check, streakOf(step));
+  return step.promoted === true || hasPassed(check, stepStreak(step));
 }
 
 /** True if the rollout that has just updated the last pod is to be checked once more. */
@@ -182,13 +182,13 @@ export function isUpdated(updateRevision: string, pod: Pod | undefined): pod is 
 
 /** When the next check of the step is due, in milliseconds since the epoch. */
 export function nextCheckAt({ rollout: { check } }: Pick<TargetSnapshot, "rollout">, step: RollingPodStatus): number {
-  return dueAt(check, timeOf(step.analisysStartTime), streakOf(step));
+  return dueAt(check, timeOf(step.analisysStartTime), stepStreak(step));
 }
 
 const timeOf = (text: string | undefined): number => (text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text));
 
 /** The results of the step's checks. */
-export function streakOf(step: RollingPodStatus): Streak {
+export function stepStreak(step: RollingPodStatus): Streak {
   return {
     successes: step.consecutiveSuccessfulChecks,
     failures: step.consecutiveFailedChecks,
@@ -203,7 +203,7 @@ export function countAnswer(
   step: RollingPodStatus,
   answer: CheckAnswer,
 ): RollingPodStatus {
-  const { streak, lastVerdict, message, sample } = nextResult(check, streakOf(step), { answer });
+  const { streak, lastVerdict, message, sample } = nextResult(check, stepStreak(step), { answer });
   const { lastError: _error, lastSample: _sample, consecutiveErrors: _errors, ...rest } = step;
   const counted = {
     ...rest,

@@ -20,12 +20,12 @@ interface Disruption extends DisruptionTarget {
 }
 
 /** A verdict, with its snapshot if a budget selects the pod. */
-export interface Judged {
+export interface JudgedDisruption {
   readonly verdict: Verdict;
   readonly snapshot?: EvictionSnapshot;
 }
 
-export function judgeDisruption(world: World, pod: Pod, { rollout, ...target }: Disruption = {}): Judged {
+export function judgeDisruption(world: World, pod: Pod, { rollout, ...target }: Disruption = {}): JudgedDisruption {
   const budget = findBudget(pod, world.budgets, target);
   if ("reason" in budget) return { verdict: budget };
   const found = world.budgets.find(({ content }) => content === budget);

@@ -87,7 +87,7 @@ function collectSteps(startedAt: number) {
     note(outlook: GroupOutlook, now: number): void {
       for (const step of outlook.preparing) add(describePreparation(step), now);
       if (outlook.step) add(describe(outlook.step), now);
-      else waits = [...new Set([...waits, ...holdsOf(outlook).map(({ reason }) => reason)])];
+      else waits = [...new Set([...waits, ...outlookHolds(outlook).map(({ reason }) => reason)])];
     },
   };
 }
@@ -98,13 +98,13 @@ function describePreparation({ zone, wanted, pods }: PreparePods): Undated {
 }
 
 function finish(outlook: GroupOutlook, { now, zones }: World): Omit<GroupPlan, "steps" | "lastWait"> {
-  const holds = holdsOf(outlook);
+  const holds = outlookHolds(outlook);
   const end = holds.length > 0 ? "blocked" : "settled";
   return { end, holds, remaining: end === "blocked" ? listSteps(listRemaining(zones)) : [], endsAt: now };
 }
 
 /** The holds that the group waits for. */
-const holdsOf = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
+const outlookHolds = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
 
 function describe(step: GroupStep): Undated {
   const { message, zone } = step;
@@ -167,7 +167,7 @@ function nextMoment(
   outlook: GroupOutlook,
   nextCheck: number | undefined,
 ): number | undefined {
-  const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
+  const untils = outlookHolds(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
   const reserved = budgets.flatMap(({ reservations }) =>
     Object.values(reservations).map((one) => now + timeLeft(one, now)),
   );
@@ -182,7 +182,7 @@ function nextMoment(
   const ready = pods.flatMap(({ readySince }) =>
     readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1),
   );
-  const isWaiting = holdsOf(outlook).length > 0;
+  const isWaiting = outlookHolds(outlook).length > 0;
   const all = [
     ...untils,
     ...(isWaiting ? [...reserved, ...overdue, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : []),

@@ -9,7 +9,7 @@ import { either, how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { findCovering, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
 import { guardsAll } from "../unbudgeted.ts";
 import { isGrouped } from "../../../reconciler/remedies/leader.ts";
-import { type Check, edit, type Facts, label, row } from "./check.ts";
+import { type Check, edit, type DoctorFacts, label, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
 
@@ -37,7 +37,7 @@ interface Half {
  */
 const findHalves =
   (which: (zone: boolean, pods: boolean) => boolean) =>
-  ({ budgets, zones }: Facts): Half[] =>
+  ({ budgets, zones }: DoctorFacts): Half[] =>
     budgets.flatMap((budget) =>
       zones
         .filter((zone) => which(selectsZone(budget, zone), selectsPods(budget, zone)))
@@ -106,7 +106,7 @@ function curePodLabels({ zone, lacking, budget: { ref } }: Half): string {
 }
 
 /** A pattern that finds no partition in the names of pods that the budget selects. */
-const findUnmatched = ({ budgets, zones }: Facts) =>
+const findUnmatched = ({ budgets, zones }: DoctorFacts) =>
   budgets.flatMap((budget) => {
     const { content } = budget;
     if ("problem" in content || !content.partitionOf) return [];
@@ -116,13 +116,13 @@ const findUnmatched = ({ budgets, zones }: Facts) =>
     return unknown.length === 0 ? [] : [{ budget, unknown, isAll: unknown.length === pods.length }];
   });
 
-function findOverlaps({ budgets, zones }: Facts) {
+function findOverlaps({ budgets, zones }: DoctorFacts) {
   const found = zones.map((zone) => ({ zone, found: budgets.filter((budget) => selectsPods(budget, zone)) }));
   return found.filter((one) => one.found.length > 1);
 }
 
 /** A group of several zones that no zone-aware budget selects, if no PodDisruptionBudget guards all their pods. */
-const findUncovered = ({ budgets, zones, groups, others }: Facts) =>
+const findUncovered = ({ budgets, zones, groups, others }: DoctorFacts) =>
   [...groups.values()].flatMap((own) => {
     const live = own.filter(({ replicas }) => replicas > 0);
     const isSelected = own.some((zone) => budgets.some((one) => selectsPods(one, zone) || selectsZone(one, zone)));
@@ -166,7 +166,7 @@ function createBudget({ own, zones, budgets }: Uncovered): string {
 }
 
 /** A PodDisruptionBudget counts the pods of all zones together: it refuses evictions that the zone-aware budget allows. */
-const findDoubled = ({ budgets, zones, others = [] }: Facts) =>
+const findDoubled = ({ budgets, zones, others = [] }: DoctorFacts) =>
   others.flatMap(({ metadata, spec }) => {
     const zone = zones.find(
       (one) =>

@@ -69,7 +69,7 @@ export interface Found {
   readonly now: number;
 }
 
-export interface Facts extends Found {
+export interface DoctorFacts extends Found {
   readonly zones: readonly Zone[];
   /** The zones of each group, by `groupKey`. */
   readonly groups: ReadonlyMap<string, readonly Zone[]>;
@@ -89,7 +89,7 @@ export interface Finding {
 interface Row<Case> {
   readonly check: string;
   readonly level: Level;
-  readonly when: (facts: Facts) => readonly Case[];
+  readonly when: (facts: DoctorFacts) => readonly Case[];
   readonly object: (found: Case) => string;
   readonly message: (found: Case) => string;
   readonly fix: (found: Case) => string;
@@ -98,7 +98,7 @@ interface Row<Case> {
 export interface Check {
   readonly check: string;
   readonly level: Level;
-  readonly find: (facts: Facts) => Finding[];
+  readonly find: (facts: DoctorFacts) => Finding[];
 }
 
 /** A row whose cases only it knows. */

@@ -5,16 +5,16 @@ import { EVICTION_PATHS } from "../../../reconciler/budget/guard.ts";
 import { how } from "../../../reconciler/model/remedy.ts";
 import { consequenceOf } from "../answer.ts";
 import { type NoTick, ORIGINAL } from "../../../reconciler/report/ticking.ts";
-import { type Check, type Facts, row } from "./check.ts";
+import { type Check, type DoctorFacts, row } from "./check.ts";
 
 const isStopped = ({ state }: NoTick): boolean => state === "stopped";
 
-type GuardedBudget = Facts["guards"][number];
+type GuardedBudget = DoctorFacts["guards"][number];
 
 const objectOfBudget = ({ budget }: GuardedBudget): string => `zpdb/${budget}`;
 const unseen =
   (isTried: boolean) =>
-  ({ guards }: Facts): readonly GuardedBudget[] =>
+  ({ guards }: DoctorFacts): readonly GuardedBudget[] =>
     guards.filter(({ guard }) => guard.reason === "NotSeen" && (guard.notTried === undefined) === isTried);
 
 /** True for our configurations of any namespace: their names contain the namespace as well. */
@@ -32,7 +32,7 @@ const webhooksOf = (configurations: readonly WebhookConfiguration[]) =>
 
 const objectOfWebhook = ({ name }: { readonly name: string }): string => `webhookconfiguration/${name}`;
 
-export const DEFINED_KINDS: Facts["missingKinds"] = [
+export const DEFINED_KINDS: DoctorFacts["missingKinds"] = [
   { group: "rollout-operator.grafana.com", kind: "ZoneAwarePodDisruptionBudget", what: "disruption budgets are" },
   { group: "zonewise.dev", kind: "RolloutGroup", what: "zonewise status, and kubectl wait on a group, are" },
   { group: "zonewise.dev", kind: "RolloutGate", what: "gates are" },
@@ -50,7 +50,7 @@ const MARKS = [
 ];
 
 /** The mark of an installation that is not Zonewise's. */
-function findOwner({ metadata: { name = "", labels, annotations } = {} }: Facts["definitions"][number]) {
+function findOwner({ metadata: { name = "", labels, annotations } = {} }: DoctorFacts["definitions"][number]) {
   const marks: Readonly<Record<string, string>> = { ...labels, ...annotations };
   const key = MARKS.find((one) => marks[one] !== undefined && !marks[one].includes("zonewise"));
   return key === undefined ? [] : [{ name, mark: `${key}=${marks[key]}` }];

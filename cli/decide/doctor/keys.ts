@@ -3,7 +3,7 @@ import { countEdits } from "../../../infra/edit-distance.ts";
 import { RETRY_ANNOTATION } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
-import { type Check, edit, type Facts, type Keyed, row } from "./check.ts";
+import { type Check, edit, type DoctorFacts, type Keyed, row } from "./check.ts";
 
 type Strings = Readonly<Record<string, string>>;
 
@@ -78,7 +78,7 @@ function findMisses(of: Keyed): Miss[] {
 const BOTH = LABELS.minTimeBetweenZonesDownscale;
 
 /** The keys of StatefulSets that they have as labels, or annotations, and that are read as the other. */
-const findMisplaced = ({ keyed }: Facts): Miss[] =>
+const findMisplaced = ({ keyed }: DoctorFacts): Miss[] =>
   keyed.flatMap((of) =>
     KNOWN.flatMap((meant) => {
       const verb = meant.as === "label" ? "annotate" : "label";

@@ -5,7 +5,7 @@ import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import { groupKey } from "../../../reconciler/model/zone.ts";
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import type { Phased } from "../explain-phased.ts";
-import { type Check, edit, type Facts, row } from "./check.ts";
+import { type Check, edit, type DoctorFacts, row } from "./check.ts";
 
 const objectOfGate = ({ gate }: { readonly gate: Gate }): string => `rolloutgate/${gate.ref.name}`;
 const editGate = ({ gate }: { readonly gate: Gate }): string => edit(gate.ref, "rolloutgate");
@@ -13,7 +13,7 @@ const patchGate = ({ ref }: Gate, spec: object): string =>
   kubectl(ref, `patch rolloutgate ${ref.name} --type=merge -p '${JSON.stringify({ spec })}'`);
 
 /** Gates that can be read, with the zones of their group, and a group that may be meant. */
-const readable = ({ gates, groups }: Facts) =>
+const readable = ({ gates, groups }: DoctorFacts) =>
   gates.filter(isReadable).map((gate) => {
     const { namespace } = gate.ref;
     const names = [...groups.keys()].flatMap((key) =>
@@ -26,7 +26,7 @@ const readable = ({ gates, groups }: Facts) =>
     };
   });
 
-const manages = ({ namespace, name, targetRef }: Phased["rollout"], claimed: Facts["claimed"][number]): boolean =>
+const manages = ({ namespace, name, targetRef }: Phased["rollout"], claimed: DoctorFacts["claimed"][number]): boolean =>
   namespace === claimed.namespace && name === claimed.owner && targetRef === claimed.name;
 
 export const ROLLOUTS: readonly Check[] = [

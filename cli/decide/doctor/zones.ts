@@ -13,12 +13,13 @@ import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { cureLeader, isGrouped } from "../../../reconciler/remedies/leader.ts";
-import { annotate, type Check, edit, type Facts, label, row, type StoredZone } from "./check.ts";
+import { annotate, type Check, edit, type DoctorFacts, label, row, type StoredZone } from "./check.ts";
 import { findMeantKey } from "./keys.ts";
 
 const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;
 const objectOfSet = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => objectOf(zone);
-const grouped = ({ sets }: Pick<Facts, "sets">): readonly StoredZone[] => sets.filter(({ zone }) => isGrouped(zone));
+const grouped = ({ sets }: Pick<DoctorFacts, "sets">): readonly StoredZone[] =>
+  sets.filter(({ zone }) => isGrouped(zone));
 
 /** Kubernetes writes the revision. */
 const GROUP_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision);
@@ -26,7 +27,7 @@ const GROUP_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revisi
 const GROUPLESS = /^rollout-group$|no-downscale|prepare-downscale|^sts\.plus|last-downscale/;
 
 /** The keys of these that a StatefulSet has there. */
-const keysIn = (place: "labels" | "annotations", keys: readonly string[]) => (facts: Facts) =>
+const keysIn = (place: "labels" | "annotations", keys: readonly string[]) => (facts: DoctorFacts) =>
   facts.sets.flatMap(({ object, zone }) => {
     const strings = object.metadata?.[place] ?? {};
     return keys.flatMap((key) => (strings[key] === undefined ? [] : [{ zone, key }]));
@@ -38,7 +39,7 @@ interface Alone {
 }
 
 /** Zones that are alone in their group; a group of nearly the same name that has more zones may be meant. */
-function findAlone({ groups }: Facts): Alone[] {
+function findAlone({ groups }: DoctorFacts): Alone[] {
   const large = [...groups.values()].flatMap(([zone, ...rest]) => (zone && rest.length > 0 ? [zone] : []));
   return [...groups.values()].flatMap(([zone, ...rest]) => {
     if (!zone || rest.length > 0 || hasEmptyGroup(zone.labels)) return [];
@@ -54,7 +55,7 @@ interface Lost {
   readonly all: readonly Zone[];
 }
 
-const findLost = ({ zones, groups }: Facts): Lost[] =>
+const findLost = ({ zones, groups }: DoctorFacts): Lost[] =>
   [...groups.values()].flatMap((own) =>
     own
       .filter((zone) => zone.scaling.leader !== undefined && !leaderAmong(own, zone))
@@ -73,7 +74,7 @@ const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
  * Followers without a minimum time in a group whose downscales are remembered: they wait for a time that nobody has set
  * (`minTimeOver` in reconciler/scaling/min-time.ts).
  */
-const findUntimed = ({ groups }: Facts) =>
+const findUntimed = ({ groups }: DoctorFacts) =>
   [...groups.values()].flatMap((zones) => {
     const times = zones.flatMap(({ scaling }) => scaling.minTime ?? []);
     const isRemembered = times.length > 0 || zones.some(({ scaling }) => scaling.judgedByWebhook);
@@ -93,7 +94,7 @@ interface Empty {
 }
 
 /** A zone without pods counts as healthy: the others are evicted and rolled out as if it served (§1.14). */
-const findEmpty = ({ groups }: Facts): Empty[] =>
+const findEmpty = ({ groups }: DoctorFacts): Empty[] =>
   [...groups.values()].flatMap((zones) => {
     const serving = zones.filter(({ replicas }) => replicas > 0);
     return serving.length === 0

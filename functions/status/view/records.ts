@@ -85,17 +85,18 @@ export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">
 export const PHASE_ORDER: readonly GroupPhase[] = ["Blocked", "Waiting", "Paused", "RollingOut", "Ready"];
 
 /** The page shows records alone: whether a spec is newer, only its StatefulSet tells. */
-export const viewOf = ({ status }: PageGroup, isOld = false): ShownGroup => viewGroup({ status, isSeen: true, isOld });
+export const viewPageGroup = ({ status }: PageGroup, isOld = false): ShownGroup =>
+  viewGroup({ status, isSeen: true, isOld });
 
 /** A group that is done: its pods are not read. */
 export function isQuiet(group: PageGroup): boolean {
-  const { standing, zones } = viewOf(group);
+  const { standing, zones } = viewPageGroup(group);
   return standing === "done" && zones.every(({ gatesBypassedUntil }) => gatesBypassedUntil === undefined);
 }
 
 /** What needs a person comes first, groups that are done last; then by name. */
 export const sortGroups = (groups: readonly PageGroup[]): PageGroup[] =>
   groups
-    .map((group) => ({ group, quiet: Number(isQuiet(group)), view: viewOf(group), name: keyOf(group) }))
+    .map((group) => ({ group, quiet: Number(isQuiet(group)), view: viewPageGroup(group), name: keyOf(group) }))
     .toSorted((a, b) => a.quiet - b.quiet || compareByNeed(a.view, b.view) || byName(a, b))
     .map(({ group }) => group);

@@ -10,7 +10,7 @@ import { notesOf } from "../../../reconciler/group-status/view.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
 import { nameImages } from "../../../reconciler/model/zone.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { type PageGroup, keyOf, type LiveZone, viewOf } from "./records.ts";
+import { type PageGroup, keyOf, type LiveZone, viewPageGroup } from "./records.ts";
 import { showRemedy } from "./remedy.ts";
 import { showTime } from "./time.ts";
 
@@ -27,7 +27,7 @@ export const addressOf = ({ namespace, name }: PageGroup): string =>
   `?namespace=${encodeURIComponent(namespace)}&group=${encodeURIComponent(name)}`;
 
 export function showGroup({ group, live, now, isOld }: GroupSection): ComponentChild {
-  const { besideHolds: sentence, holds, zones, plan } = viewOf(group);
+  const { besideHolds: sentence, holds, zones, plan } = viewPageGroup(group);
   const { progress } = group.status;
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
   return h(
@@ -50,7 +50,7 @@ function showDone(group: PageGroup, { now, isOld }: Pick<GroupSection, "now" | "
   const {
     pods: { all, updated: done },
     endsAt: end,
-  } = viewOf(group, isOld);
+  } = viewPageGroup(group, isOld);
   if (all === 0 || done >= all) return undefined;
   return h(
     "p",
@@ -67,7 +67,7 @@ function showTitle(group: PageGroup, id: string): ComponentChild {
 
 /** A ready group may still wait to be scaled: it then has the colour of waiting groups. */
 export function showPhase(group: PageGroup): ComponentChild {
-  const { phase, standing } = viewOf(group);
+  const { phase, standing } = viewPageGroup(group);
   return showWord(phase, phase === "Ready" && standing === "waiting" ? "waiting" : undefined);
 }
 

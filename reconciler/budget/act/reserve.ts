@@ -16,7 +16,7 @@ import { absent, isTransient } from "../../../infra/errors.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { pods } from "../../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
-import { createTurns } from "../../../infra/turns.ts";
+import { createBatches } from "../../../infra/batches.ts";
 import type { ObjectRef } from "../../model/decision.ts";
 import { readPod } from "../../model/pod.ts";
 import type { Zone } from "../../model/zone.ts";
@@ -99,7 +99,7 @@ const MAX_HINTS = 10_000;
 export function createReserver(tools: ReserverOptions): Reserver {
   const { cluster, clock, random } = tools;
   /** Decides under a budget, by its UID. Never rejects. */
-  const decideTogether = createTurns(
+  const decideTogether = createBatches(
     (budget: string, requests: readonly DisruptionRequest[]): Promise<readonly TurnResult[]> =>
       takeTurn(budget, requests, tools).catch((error: unknown) => requests.map(() => undecided(error))),
     clock,
@@ -229,7 +229,7 @@ async function takeTurn(
   const seen = await gatherUnderBudget(budget, tools, call);
   const now = clock.now();
   const living = livingReservations(store.reservations, presentIn(seen.zones, seen.pods.values()), now);
-  const facts: Facts = { now, by, budgets, budget, seen };
+  const facts: RequestFacts = { now, by, budgets, budget, seen };
 
   let reservations = living;
   const reserving: DisruptionRequest[] = [];
@@ -268,7 +268,7 @@ function remaining(
 const LEAST_FOR_WRITE_MS = 50;
 
 /** What the requests of a turn are decided by, beside the reservations. */
-interface Facts {
+interface RequestFacts {
   readonly now: number;
   readonly by: string;
   /** All budgets of the namespace: a pod that another one selects as well is refused. */
@@ -286,7 +286,7 @@ interface Decision {
 /** It makes a reservation of its own each time, which lasts as long as this downscale may take. */
 function decideShrink(
   { name, uid, from, forced }: NonNullable<DisruptionRequest["downscale"]> & { readonly name: string },
-  { now, by, budget, seen }: Facts,
+  { now, by, budget, seen }: RequestFacts,
   reservations: Reservations,
 ): Decision {
   const found = decideDownscale({ now, budget, zones: seen.zones, reservations, uid, from });
@@ -296,7 +296,11 @@ function decideShrink(
   return { verdict, reserve: { key: downscaleKey(name, reservations), reservation, isReleasable: true } };
 }
 
-function decidePod(request: DisruptionRequest, facts: Facts, reservations: Reservations): Decision | "elsewhere" {
+function decidePod(
+  request: DisruptionRequest,
+  facts: RequestFacts,
+  reservations: Reservations,
+): Decision | "elsewhere" {
   const { now, budgets, budget, seen } = facts;
   const pod = seen.pods.get(request.name);
   if (!pod) return "elsewhere";
@@ -329,7 +333,7 @@ const RENEWED_AFTER_MS = 40_000;
 function isShared(
   earlier: Reservation,
   { rollout, unpinned }: DisruptionRequest,
-  { now, by }: Pick<Facts, "now" | "by">,
+  { now, by }: Pick<RequestFacts, "now" | "by">,
 ): boolean {
   const isSafe = earlier.kind === "eviction" || (rollout !== undefined && earlier.by === by);
   return isSafe && !unpinned && ageOf(earlier, now) < RENEWED_AFTER_MS;

@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import { RolloutError } from "../../../infra/errors.ts";
-import { type Carrier, exchange, type HttpAnswer, withinDeadline } from "../../../infra/http.ts";
+import { type Carrier, exchange, type HttpResponse, withinDeadline } from "../../../infra/http.ts";
 import { type HostAction, hostUpdateStatus, type UpdateStatus } from "../host-updates.ts";
 
 export interface HostApi {
@@ -32,7 +32,7 @@ const PATHS: Readonly<Record<HostAction | "reboot", string>> = {
 const osInfo = z.looseObject({ version_id: z.string().check(z.minLength(1)) });
 
 export function createHostApi(socketPath: string, { open, clock }: Carrier = {}): HostApi {
-  const ask = (method: "GET" | "POST", path: string): Promise<HttpAnswer> =>
+  const ask = (method: "GET" | "POST", path: string): Promise<HttpResponse> =>
     withinDeadline(`the host's API at ${socketPath}`, { timeoutMs: ANSWER_MS, clock }, (signal) =>
       exchange(new URL(path, "http://localhost"), { socketPath, method, open, signal }),
     );

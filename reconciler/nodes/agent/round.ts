@@ -8,7 +8,7 @@ import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.
 import type { Log } from "../../../infra/log.ts";
 import { readShadow, type Shadow } from "../node.ts";
 import { shadowName, type ShadowStatus } from "../shadow.ts";
-import { isAtRest } from "../state-machine.ts";
+import { isIdle } from "../state-machine.ts";
 import { type AgentSnapshot, type AgentStep, decideAgent, failStatus, reportHost } from "../decide-agent.ts";
 import type { CallNodeApi, NodeApiAnswer, NodeApiRoute } from "./call-node-api.ts";
 import { type HostTools, isStaged, refreshTarget, stageUpdate } from "./stage-update.ts";
@@ -58,7 +58,7 @@ async function gather(tools: AgentTools): Promise<AgentSnapshot> {
   if (stored?.problem !== undefined)
     tools.log.warn("the shadow cannot be read whole", { shadow: stored.name, problem: stored.problem });
   // While an update is under way, the host is not asked for another.
-  if (!stored?.status || isAtRest(stored)) await refresh(tools, version);
+  if (!stored?.status || isIdle(stored)) await refresh(tools, version);
   const { target } = tools.memory;
   return {
     now: tools.clock.now(),
@@ -94,7 +94,7 @@ async function act(tools: AgentTools, snapshot: AgentSnapshot, step: AgentStep):
     case "stage":
       return await stage(tools, snapshot, step.version);
     case "drain":
-      return await drain(tools, snapshot, step.version);
+      return await drainAndReboot(tools, snapshot, step.version);
   }
 }
 
@@ -152,7 +152,7 @@ async function fail(tools: AgentTools, snapshot: AgentSnapshot, reason: string):
 }
 
 /** One round of evictions; once the node is drained, the reboot. */
-async function drain(tools: AgentTools, snapshot: AgentSnapshot, version: string): Promise<RoundResult> {
+async function drainAndReboot(tools: AgentTools, snapshot: AgentSnapshot, version: string): Promise<RoundResult> {
   const staged = await isStaged(tools, version);
   if (staged === "busy") {
     tools.log.info("the host is busy", {});

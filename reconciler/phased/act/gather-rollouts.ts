@@ -22,12 +22,12 @@ export interface GatheredRollout {
   readonly owner: PhasedRollout | undefined;
 }
 
-interface Place {
+interface ObjectKey {
   readonly namespace: string;
   readonly name: string;
 }
 
-const keyOf = ({ namespace, name }: Place): string => `${namespace}/${name}`;
+const keyOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`;
 
 /** PhasedRollouts with their StatefulSets, and the lists that they are from. These alone outlive the tick. */
 export interface GatheredRollouts {

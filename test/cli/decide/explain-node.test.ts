@@ -1,7 +1,7 @@
 /** Each reason why a node is not updated now is told with its rule and its remedy. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { allow, deny } from "../../../cli/decide/answer.ts";
+import { allow, explainDenial } from "../../../cli/decide/answer.ts";
 import { explainDrain, explainNode, PHASE_RULES, SKIP_RULES } from "../../../cli/decide/explain-node.ts";
 import { NODE_PHASES, type Policy } from "../../../reconciler/nodes/policy.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
@@ -13,7 +13,14 @@ const told = (one: UpdateNode, policy?: Policy) => explainNode({ node: one, poli
 
 describe("zonewise explain node", () => {
   it("says of a drain each cause once, with the pods that it keeps, and lists those that may go", () => {
-    const no = deny({ question: "evict", reason: "BudgetSpent", rule: "", message: "1 pod", objects: [], remedy: "" });
+    const no = explainDenial({
+      question: "evict",
+      reason: "BudgetSpent",
+      rule: "",
+      message: "1 pod",
+      objects: [],
+      remedy: "",
+    });
     const yes = allow("evict", "the budget has room", "Can be evicted");
     const told = (pods: Parameters<typeof explainDrain>[0]): string[] =>
       explainDrain(pods).map(({ allowed, answer = "no", message }) => `${allowed} ${answer} ${message}`);

@@ -162,8 +162,7 @@ function tableOfDecisions(_: Written, block: string): string {
   match(new Map([...block.matchAll(RULE)].map(({ groups }) => [groups?.["metric"] ?? "", []])), codes.keys());
   return block.replaceAll(
     RULE,
-    (_line, before: string, more: string, metric: string) =>
-      `${before} ${codes.get(metric)}${more}| ${code(metric)} |`,
+    (_line, before: string, more: string, metric: string) => `${before} ${codes.get(metric)}${more}| ${code(metric)} |`,
   );
 }
 

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { connect, type Socket } from "node:net";
 import { it } from "node:test";
 import { type Clock, systemClock } from "../../../infra/clock.ts";
-import { countRequests, drain } from "../../../functions/http/server.ts";
+import { countRequests, finishRequests } from "../../../functions/http/server.ts";
 import { createBackgroundTasks } from "../../../functions/http/rim.ts";
 import { listen } from "../../loopback.ts";
 
@@ -28,7 +28,7 @@ it(
     const text = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
     await arrived;
     let over = false;
-    const draining = drain(counted, createBackgroundTasks(), { graceMs: GRACE_MS, clock: fastClock }).then(
+    const draining = finishRequests(counted, createBackgroundTasks(), { graceMs: GRACE_MS, clock: fastClock }).then(
       () => (over = true),
     );
     const cut = new Promise<void>((resolve) => unused.once("close", () => resolve()));
@@ -75,7 +75,7 @@ it("a request that a client sends on an idle connection while the server drains 
   const idle = connect(port, "127.0.0.1");
   assert.match(await ask(idle), /connection: keep-alive/i);
   const clock = createHeldClock();
-  const draining = drain(counted, createBackgroundTasks(), { graceMs: GRACE_MS, clock });
+  const draining = finishRequests(counted, createBackgroundTasks(), { graceMs: GRACE_MS, clock });
   await new Promise((resolve) => setImmediate(resolve));
   const answer = await ask(idle);
   assert.match(answer, /connection: close/i);

@@ -224,8 +224,7 @@ describe("another node", () => {
     ["that an autoscaler removes does not", { removedBy: "karpenter.sh/disrupted" }, false],
     ["that is the same does not", { name: "a" }, false],
   ] as const)
-    it(`${title} take the pods of a node`, () =>
-      assert.equal(canTakeOver(node("a"), node("b", other)), isSo));
+    it(`${title} take the pods of a node`, () => assert.equal(canTakeOver(node("a"), node("b", other)), isSo));
 });
 
 describe("a rollout in progress", () => {

@@ -12,10 +12,12 @@ import { type Shape, TEMPLATES } from "../shape.ts";
 import { twinShape } from "../wider.ts";
 import type { World } from "../world.ts";
 
-type Judged = Pick<World, "prepared" | "leaving" | "shown" | "fleet"> & { readonly store: Pick<Store, "get" | "list"> };
+type FinalWorld = Pick<World, "prepared" | "leaving" | "shown" | "fleet"> & {
+  readonly store: Pick<Store, "get" | "list">;
+};
 
 /** What is not as it was asked for, in words. */
-export function findUnsettled(world: Judged, shape: Shape, now: number): readonly string[] {
+export function findUnsettled(world: FinalWorld, shape: Shape, now: number): readonly string[] {
   const { store, prepared, leaving } = world;
   const isHeld = isGroupHeld(store, shape);
   return [
@@ -56,10 +58,10 @@ export function findLeasesOfTheDead(
   });
 }
 
-const replicasOf = (store: Judged["store"], zone = ""): unknown =>
+const replicasOf = (store: FinalWorld["store"], zone = ""): unknown =>
   dig(store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas");
 
-function unlikeLeader(store: Judged["store"], zone: string, leader: string | undefined): string[] {
+function unlikeLeader(store: FinalWorld["store"], zone: string, leader: string | undefined): string[] {
   const [own, wanted] = [replicasOf(store, zone), replicasOf(store, leader)];
   return own === wanted
     ? []
@@ -67,7 +69,7 @@ function unlikeLeader(store: Judged["store"], zone: string, leader: string | und
 }
 
 /** Its status tells an autoscaler how many replicas the zones have. */
-function unlikeTemplate(store: Judged["store"], zones: readonly string[]): string[] {
+function unlikeTemplate(store: FinalWorld["store"], zones: readonly string[]): string[] {
   const template = store.get(TEMPLATES, NAMESPACE, GROUP);
   const wanted = dig(template, "spec", "replicas");
   return [
@@ -83,7 +85,7 @@ function unlikeTemplate(store: Judged["store"], zones: readonly string[]): strin
 }
 
 /** A gate that holds zones keeps their outdated pods; those that were lost have come back with the new template. */
-function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean, namespace = NAMESPACE): string[] {
+function unsettledZone(store: FinalWorld["store"], zone: string, isHeld: boolean, namespace = NAMESPACE): string[] {
   const set = store.get("statefulsets.apps", namespace, zone);
   if (!set) return [];
   const replicas = Number(dig(set, "spec", "replicas"));
@@ -101,7 +103,7 @@ function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean, na
 }
 
 /** Its status may be that of an earlier spec, or of earlier pods. */
-function isObserved(store: Judged["store"], zone: string): boolean {
+function isObserved(store: FinalWorld["store"], zone: string): boolean {
   const set = store.get("statefulsets.apps", NAMESPACE, zone);
   const [observed = 0, ready = 0, replicas = 0] = ["observedGeneration", "readyReplicas", "replicas"].map((field) =>
     Number(dig(set, "status", field) ?? 0),
@@ -112,7 +114,7 @@ function isObserved(store: Judged["store"], zone: string): boolean {
 }
 
 /** True if each zone is as it was asked for, and its status shows it, whatever its group says of it. */
-export const areZonesSettled = (store: Judged["store"], zones: readonly string[]): boolean =>
+export const areZonesSettled = (store: FinalWorld["store"], zones: readonly string[]): boolean =>
   zones.every((zone) => isObserved(store, zone) && unsettledZone(store, zone, false).length === 0) &&
   // One of a node that is lost ends for as long as that.
   !store

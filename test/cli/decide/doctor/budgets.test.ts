@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BUDGETS as CHECKS } from "../../../../cli/decide/doctor/budgets.ts";
-import type { Facts, Finding } from "../../../../cli/decide/doctor/check.ts";
+import type { DoctorFacts, Finding } from "../../../../cli/decide/doctor/check.ts";
 import { isGrouped } from "../../../../reconciler/remedies/leader.ts";
 import type { PodDisruptionBudget } from "../../../../infra/kubernetes/resources.ts";
 import type { StoredBudget } from "../../../../reconciler/budget/zpdb.ts";
@@ -15,7 +15,7 @@ const examineBudgets = (
   others: readonly PodDisruptionBudget[] | undefined,
 ): Finding[] => {
   const groups = Map.groupBy(zones.filter(isGrouped), groupKey);
-  return CHECKS.flatMap(({ find }) => find({ budgets, zones, groups, others } as unknown as Facts));
+  return CHECKS.flatMap(({ find }) => find({ budgets, zones, groups, others } as unknown as DoctorFacts));
 };
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Gate } from "../../../../reconciler/gates/gate.ts";
 import type { Zone } from "../../../../reconciler/model/zone.ts";
 import { describe, it } from "node:test";
-import type { Finding, Facts } from "../../../../cli/decide/doctor/check.ts";
+import type { Finding, DoctorFacts } from "../../../../cli/decide/doctor/check.ts";
 import { ROLLOUTS } from "../../../../cli/decide/doctor/rollouts.ts";
 import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
 import type { Phased } from "../../../../cli/decide/explain-phased.ts";
@@ -12,7 +12,7 @@ import { gateOf } from "../../../reconciler/gates/builders.ts";
 import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../../reconciler/phased/builders.ts";
 
 const examineGates = (gates: readonly Gate[], groups: ReadonlyMap<string, readonly Zone[]>): Finding[] =>
-  ROLLOUTS.flatMap(({ find }) => find({ gates, groups, phased: [], claimed: [], now: 0 } as unknown as Facts));
+  ROLLOUTS.flatMap(({ find }) => find({ gates, groups, phased: [], claimed: [], now: 0 } as unknown as DoctorFacts));
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased => ({
@@ -27,7 +27,7 @@ describe("zonewise doctor", () => {
   it("finds a StatefulSet that names a PhasedRollout which does not manage it: nothing would release its pods", () => {
     const { rollout } = phased();
     const { namespace, name: owner, targetRef } = rollout;
-    const find = (claimed: Facts["claimed"]) => diagnose({ phased: [phased()], claimed });
+    const find = (claimed: DoctorFacts["claimed"]) => diagnose({ phased: [phased()], claimed });
     assert.deepEqual(find([{ namespace, name: targetRef, owner }]), []);
     for (const claim of [
       { namespace, name: targetRef, owner: "gone" },

@@ -10,7 +10,7 @@ const MIN_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 25;
 
 /** `take` resolves with a result for each item, in their order; it must not reject. */
-export function createTurns<Item, Result>(
+export function createBatches<Item, Result>(
   take: (key: string, items: readonly Item[]) => Promise<readonly Result[]>,
   clock: Pick<Clock, "monotonic" | "sleep">,
 ): (key: string, item: Item) => Promise<Result> {
