@@ -1,5 +1,5 @@
 /** Choices that a seed decides. */
-import { seededRandom } from "../reconciler/interleavings/random.ts";
+import { seededRandom } from "../reconciler/interleavings/stepper.ts";
 
 export interface Draw {
   /** A whole number from 0 to `count` - 1. */

@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { pods } from "../../../infra/kubernetes/resources.ts";
 import { least, runs } from "../../runs.ts";
 import { downscaler, evictor, reconciler } from "./actors.ts";
-import { seededRandom, type Random } from "./random.ts";
-import { createStepper, playEveryOrder } from "./stepper.ts";
+import { createStepper, playEveryOrder, seededRandom, type Random } from "./stepper.ts";
 import { FATES, type Fate } from "./port.ts";
 import { createWorld, type WorldOptions } from "./world.ts";
 

@@ -1,10 +1,9 @@
-/** A downscale by the reconciler beside one that a webhook admits: never two zones of a group at once. */
+/** A downscale or a rollout by the reconciler beside a downscale that a webhook admits: never two zones of a group at once. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { least, runs } from "../../runs.ts";
-import { seededRandom, type Random } from "./random.ts";
 import { A, B, createShrinkWorld, type ShrinkOptions } from "./shrink-world.ts";
-import { createStepper, playEveryOrder, type Choose } from "./stepper.ts";
+import { createStepper, playEveryOrder, seededRandom, type Choose, type Random } from "./stepper.ts";
 
 const MAX_ORDERS = 10_000;
 
@@ -18,6 +17,10 @@ const CASES = {
   "the user waits for the zone":
     /statefulset ingester-zone-a has 2 replicas, which the StatefulSet controller has not observed yet/,
   "the reconciler is too slow": /the last read took too long/,
+  "the rollout waits for the Lease":
+    /ingester-zone-a waits: the downscale Lease of its group is held for ingester-zone-b/,
+  "the rollout waits for an admission":
+    /ingester-zone-a waits: the downscale of ingester-zone-b .* may still be stored/,
 };
 const WAITS = Object.keys(CASES).slice(0, 4);
 
@@ -31,7 +34,9 @@ interface Play extends Omit<ShrinkOptions, "stepper"> {
   readonly asksLate?: boolean;
 }
 
-/** Resolves with the zones that were scaled down. */
+const DELETED = "a pod was deleted";
+
+/** Resolves with the zones that were scaled down, and that one was rolled out. */
 async function play(
   { ticks = 1, elapses = [], asksLate = false, ...options }: Play,
   choose: Choose,
@@ -41,9 +46,11 @@ async function play(
   const world = createShrinkWorld({ stepper, ...options });
   const texts: string[] = [];
   const reconciling = (async () => {
+    if (options.keepsReplicas) await world.deployA();
     for (let i = 0; i < ticks; i++) {
       const outcome = await world.reconcile();
       texts.push(...(outcome?.scalingHolds ?? []).map(({ message }) => message));
+      if (outcome?.state === "held") texts.push(outcome.hold.message);
       if (outcome?.state === "superseded") texts.push(outcome.error.message);
     }
   })();
@@ -60,8 +67,9 @@ async function play(
   await Promise.all([reconciling, asking, passing]);
   for (const [name, text] of Object.entries(CASES))
     if (texts.some((one) => text.test(one))) reached[name] = (reached[name] ?? 0) + 1;
-  for (const zone of world.shrunk) reached[zone] = (reached[zone] ?? 0) + 1;
-  return world.shrunk;
+  const happened = [...(world.deleted.size > 0 ? [DELETED] : []), ...world.shrunk];
+  for (const what of happened) reached[what] = (reached[what] ?? 0) + 1;
+  return happened;
 }
 
 async function playAll(
@@ -103,6 +111,16 @@ describe("a downscale by the reconciler and one through the webhook, in every or
 
   it("shrinks both if the API server ignores the versions of Leases", async () => {
     assert.ok((await playAll({ checksVersions: false })).both > 10);
+  });
+});
+
+describe("a rollout that begins beside a downscale of another zone through the webhook, in every order of their API calls", () => {
+  it("disrupts one zone only: the other one waits", async () => {
+    const { plays, both, reached } = await playAll({ keepsReplicas: true });
+    assert.equal(both, 0);
+    assert.ok(plays > 100, String(plays));
+    const cases = [DELETED, B, ...Object.keys(CASES).slice(-2), "the user waits for the Lease"];
+    assertReached(reached, Object.fromEntries(cases.map((what) => [what, 5])));
   });
 });
 
