@@ -6,6 +6,12 @@ import { readZone, withPods, type GroupSnapshot, type ZoneWithPods } from "../..
 
 export const LAST = "last";
 export const PREVIOUS = "prev";
+/** A zone whose pods all have the previous revision. */
+export const OLD = { at: PREVIOUS };
+
+/** When pods were made, and turned ready. */
+const START = "2026-01-01T00:00:00Z";
+export const CREATED = Date.parse(START);
 
 export interface PodTraits {
   readonly revision?: string | undefined;
@@ -18,6 +24,11 @@ export interface PodTraits {
   readonly working?: boolean;
   /** The pod was ready before; the number of its containers' restarts since. */
   readonly restarts?: number;
+  /** When its condition Ready turned: as it started, or an hour later if it has restarted; null if it tells no time. */
+  readonly readyAt?: string | null;
+  /** When its container began to run. */
+  readonly startedAt?: string;
+  readonly annotations?: Record<string, string>;
   /** `metadata.creationTimestamp`. */
   readonly createdAt?: string;
 }
@@ -28,8 +39,8 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
   const waiting = { waiting: { reason: broken ?? "ContainerCreating" } };
   const condition = (type: string, status: string, reason?: string) => ({ type, status, ...(reason && { reason }) });
   const unschedulable = broken === "Unschedulable";
-  const startTime = "2026-01-01T00:00:00Z";
-  const turned = traits.restarts === undefined ? startTime : "2026-01-01T01:00:00Z";
+  const { readyAt: turned = traits.restarts === undefined ? START : "2026-01-01T01:00:00Z" } = traits;
+  const running = { ...(traits.startedAt !== undefined && { startedAt: traits.startedAt }) };
   const whole = { name: "c", image: "i", imageID: "", restartCount: traits.restarts ?? 0 };
   return {
     metadata: {
@@ -39,20 +50,28 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
       resourceVersion: "1",
       labels: { name: set, ...(revision !== "" && { "controller-revision-hash": revision }) },
       ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: set, uid: `uid-${set}`, controller: true }],
-      ...(terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+      ...(terminating && { deletionTimestamp: START }),
       ...(traits.createdAt !== undefined && { creationTimestamp: traits.createdAt }),
+      ...(traits.annotations && { annotations: traits.annotations }),
     },
     status: {
       phase: phase ?? (broken === "Failed" ? "Failed" : unschedulable ? "Pending" : "Running"),
       conditions: [
         condition("PodScheduled", unschedulable ? "False" : "True", unschedulable ? "Unschedulable" : undefined),
-        ...(unschedulable ? [] : [{ ...condition("Ready", ready ? "True" : "False"), lastTransitionTime: turned }]),
+        ...(unschedulable
+          ? []
+          : [
+              {
+                ...condition("Ready", ready ? "True" : "False"),
+                ...(turned !== null && { lastTransitionTime: turned }),
+              },
+            ]),
       ],
-      ...(!unschedulable && { startTime }),
+      ...(!unschedulable && { startTime: START }),
       containerStatuses: unschedulable
         ? []
         : [
-            { ...whole, ready, state: ready || !broken ? { running: {} } : waiting },
+            { ...whole, ready, state: ready || !broken ? { running } : waiting },
             ...(traits.working ? [{ ...whole, name: "d", restartCount: 0, ready: true, state: { running: {} } }] : []),
           ],
     },
@@ -80,6 +99,8 @@ export interface ZoneTraits {
   readonly observedGeneration?: number;
   /** `metadata.creationTimestamp`. */
   readonly createdAt?: string;
+  /** What is written over its status. */
+  readonly status?: object;
   readonly annotations?: Record<string, string>;
   readonly labels?: Record<string, string>;
   /** Labels of its pods that its selector has beside their name. */
@@ -103,7 +124,7 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
       uid: `uid-${name}`,
       resourceVersion: "1",
       generation: traits.generation ?? 1,
-      ...(traits.terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+      ...(traits.terminating && { deletionTimestamp: START }),
       ...(traits.createdAt !== undefined && { creationTimestamp: traits.createdAt }),
       labels: { "rollout-group": group, ...traits.labels },
       annotations: traits.annotations ?? {},
@@ -125,6 +146,7 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
       updatedReplicas: at === updateRevision ? statusReplicas : 0,
       currentRevision: traits.currentRevision ?? at,
       updateRevision,
+      ...traits.status,
     },
   };
 }
@@ -165,23 +187,38 @@ export function zone(traits: ZoneTraits = {}): ZoneWithPods {
   return withPods(readZone(statefulSetObject(traits)), podObjects(traits).map(readPod));
 }
 
-/**
- * A group of zones a, b, c…, one for each sketch or set of traits; max-unavailable is 2 without an annotation, as in the
- * original's fixtures.
- */
-export function group(...zones: readonly (ZoneTraits | string)[]): GroupSnapshot {
+/** A group of zones a, b, c…, one for each sketch or set of traits. */
+export function group(...zones: readonly ZoneScene[]): GroupSnapshot {
+  return { namespace: "test", name: "ingester", zones: named(zones).map(zone), now: CREATED };
+}
+
+/** Its objects, and the pods that a StatefulSet has left behind. */
+export function objectsOf(zones: readonly ZoneScene[], left?: ZoneTraits): GroupObjects {
+  const traits = named(zones);
   return {
-    namespace: "test",
-    name: "ingester",
-    zones: zones.map(traitsOf).map((traits, i) =>
-      zone({
-        name: `ingester-zone-${"abcdefgh".charAt(i)}`,
-        ...traits,
-        annotations: { "rollout-max-unavailable": "2", ...traits.annotations },
-      }),
-    ),
+    statefulSets: traits.map(statefulSetObject),
+    pods: [...traits.flatMap(podObjects), ...(left ? leftBehind(left) : [])],
+    now: CREATED,
   };
 }
+
+export interface GroupObjects {
+  readonly statefulSets: readonly StatefulSet[];
+  readonly pods: readonly PodObject[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** max-unavailable is 2 without an annotation, as in the original's fixtures. */
+const named = (zones: readonly ZoneScene[]): ZoneTraits[] =>
+  zones.map(traitsOf).map((traits, i) => ({
+    name: `ingester-zone-${"abcdefgh".charAt(i)}`,
+    ...traits,
+    annotations: { "rollout-max-unavailable": "2", ...traits.annotations },
+  }));
+
+/** A zone, as a sketch or by traits. */
+export type ZoneScene = ZoneTraits | string;
 
 /** What a letter of a sketch says of a pod, after `o` for the previous or `n` for the last revision. */
 const MARKS: Readonly<Record<string, PodTraits>> = {
@@ -231,4 +268,4 @@ function sketch(text: string): ZoneTraits {
 }
 
 /** Of a sketch, or as they are. */
-export const traitsOf = (zone: ZoneTraits | string): ZoneTraits => (typeof zone === "string" ? sketch(zone) : zone);
+export const traitsOf = (zone: ZoneScene): ZoneTraits => (typeof zone === "string" ? sketch(zone) : zone);

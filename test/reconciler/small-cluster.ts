@@ -19,7 +19,7 @@ import { REVISIONS } from "../emulator/controllers/statefulset/revisions.ts";
 import { syncSet } from "../emulator/controllers/statefulset/sync.ts";
 import { isTrue, put, type Draft, type KubeObject } from "../emulator/objects.ts";
 import { createStore } from "../emulator/store.ts";
-import { statefulSetObject, type ZoneTraits } from "./builders.ts";
+import { type GroupObjects, statefulSetObject, type ZoneTraits } from "./builders.ts";
 import { add } from "../builders.ts";
 
 export const NAMESPACE = "test";
@@ -198,6 +198,12 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
     },
     hasServed: ({ metadata }: Pod): boolean => served.has(metadata.uid),
 
+    /** As the API server stores them. */
+    objects: (): GroupObjects => ({
+      statefulSets: sets(),
+      pods: sets().flatMap(({ metadata }) => podsOf(metadata.name)),
+      now,
+    }),
     /** As a tick and budgets read them. */
     zones: (): ZoneWithPods[] =>
       sets().map((one) => ({ ...zoneOf(one), pods: podsOf(one.metadata.name).map(budgetPodOf) })),

@@ -2,14 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { findCulprit, worstOf } from "../../../reconciler/model/culprit.ts";
-import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import { group, LAST, type PodTraits, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { CREATED, group, LAST, objectsOf, OLD, type PodTraits, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { decideNext } from "../rollout/adapter.ts";
 
-/** When the pods of the builders were created; one with restarts was ready an hour later. */
-const CREATED = Date.parse("2026-01-01T00:00:00Z");
+/** One with restarts was ready then. */
 const FELL = CREATED + 3_600_000;
 
-const OLD: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
 const FIRST = { revision: LAST, ready: false } as const;
 const PULLING: PodTraits = { ...FIRST, broken: "ImagePullBackOff" };
 const PAUSED = { "grafana.com/rollout-paused": "true" };
@@ -85,7 +83,7 @@ describe("a hold names the cause first, then the rule, and the pod that it waits
     ],
   ] as const)
     it(reason, () => {
-      const decision = decideRollout(group(...traits));
+      const decision = decideNext(objectsOf(traits));
       assert.ok(decision?.action === "hold");
       assert.deepEqual([decision.reason, decision.culprit?.name], [reason, "ingester-zone-a-0"]);
       assert.match(decision.message, message);

@@ -4,11 +4,11 @@ import { describe, it } from "node:test";
 import { selectorText } from "../../../reconciler/model/label-selector.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
-import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { startProcess } from "../budget/adapter.ts";
 import { factsOf } from "../budget/builders.ts";
-import { group, podObject, statefulSetObject, TOO_LONG } from "../builders.ts";
+import { objectsOf, OLD, podObject, statefulSetObject, TOO_LONG } from "../builders.ts";
+import { decideNext, readGroup } from "../rollout/adapter.ts";
 
 const KEPT = 16 * 1024;
 const sizeOf = (value: unknown): number => JSON.stringify(value).length;
@@ -46,12 +46,15 @@ describe("a StatefulSet with more text than is kept", () => {
     });
 
   it("has its group held by name, neither rolled out nor scaled", () => {
-    const long = group({ name: "a", at: "prev" }, { name: "b", labels: TOO_LONG });
-    const decision = decideRollout(long);
+    const long = objectsOf([
+      { ...OLD, name: "a" },
+      { name: "b", labels: TOO_LONG },
+    ]);
+    const decision = decideNext(long);
     assert.ok(decision?.action === "hold");
     assert.equal(decision.reason, "LabelsTooLong");
     assert.match(decision.message, /^b: its labels, .* more than 16384: its group is neither rolled out nor scaled$/);
-    const followers = long.zones.map((zone) => ({ ...zone, scaling: { ...zone.scaling, leader: "none" } }));
+    const followers = readGroup(long).zones.map((zone) => ({ ...zone, scaling: { ...zone.scaling, leader: "none" } }));
     const snapshot = { zones: followers, tracked: new Map(), now: 0, facts: new Map(), clusterDomain: "x" };
     assert.deepEqual(decideScaling(snapshot), { next: undefined, scalingHolds: [] });
   });

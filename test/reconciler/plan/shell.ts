@@ -71,13 +71,10 @@ function callPods(
   return { wanted, youngest: ages.youngest() };
 }
 
-/** The replicas are stored; the controller has not seen it yet. */
-export function applyScale(
-  { zone, replicas, recordAt }: ScaleZone,
-  cluster: SmallCluster,
-  downscales: Map<string, string>,
-): void {
-  if (recordAt !== undefined) downscales.set(zone.name, new Date(recordAt).toISOString());
+/** The replicas are stored, and the time of a downscale; the controller has not seen it yet. */
+export function applyScale({ zone, replicas, recordAt }: ScaleZone, cluster: SmallCluster): void {
+  if (recordAt !== undefined)
+    cluster.annotate(zone.name, { "grafana.com/last-downscale": new Date(recordAt).toISOString() });
   cluster.change(zone.name, { replicas });
 }
 

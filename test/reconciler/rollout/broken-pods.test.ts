@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PREVIOUS, type ZoneTraits } from "../builders.ts";
-import { crashing, decide, decideAt, old, updated } from "./table.ts";
+import { CREATED, LAST, objectsOf, OLD, PREVIOUS, type ZoneScene } from "../builders.ts";
+import { decide } from "./adapter.ts";
 
+const crashing = { broken: "CrashLoopBackOff" };
 const limping = { ...crashing, working: true };
 /** It runs, and has never been ready. */
 const never = { ready: false };
 
-const BROKEN: readonly [string, (ZoneTraits | string)[], string][] = [
+const BROKEN: readonly [string, ZoneScene[], string][] = [
   ["an outdated crash-looping pod is replaced though its zone has no place left", ["ooxo max 1", "nnn"], "delete a-1"],
   ["all of a zone's crash-looping pods are deleted at once", ["oxoxox", "ooo"], "delete a-0 a-1 a-2"],
   [
@@ -22,11 +23,11 @@ const BROKEN: readonly [string, (ZoneTraits | string)[], string][] = [
     "a pod that is ready, but not for minReadySeconds yet, uses a place as well",
     [
       {
-        ...old,
+        ...OLD,
         minReadySeconds: 10,
         available: 0,
         statusReady: 1,
-        pods: { 0: limping, 1: limping, 2: { revision: "last" } },
+        pods: { 0: limping, 1: limping, 2: { revision: LAST } },
         annotations: { "rollout-max-unavailable": "1" },
       },
       "nnn",
@@ -56,9 +57,9 @@ const BROKEN: readonly [string, (ZoneTraits | string)[], string][] = [
     "InvalidImageName",
     "Failed",
     "Unschedulable",
-  ].map((broken): [string, (ZoneTraits | string)[], string] => [
+  ].map((broken): [string, ZoneScene[], string] => [
     `${broken} is broken`,
-    [{ ...old, statusReady: 2, pods: { 1: { broken } }, annotations: { "rollout-max-unavailable": "1" } }, updated],
+    [{ ...OLD, statusReady: 2, pods: { 1: { broken } }, annotations: { "rollout-max-unavailable": "1" } }, "nnn"],
     "delete a-1",
   ]),
 ];
@@ -69,7 +70,7 @@ const rolling = { at: PREVIOUS, statusReady: 2 };
  * Times are minutes after the pods turned unready: those that were never ready when they began, at 00:00; the others an
  * hour later.
  */
-const ZONES: readonly [string, (ZoneTraits | string)[], string, minutes?: number][] = [
+const ZONES: readonly [string, ZoneScene[], string, minutes?: number][] = [
   ["lost pods of every zone are replaced, one zone a step", ["oxoxox", "oxoxox"], "delete a-0 a-1 a-2"],
   ["those of the next zone follow though the first has not come up", ["n!oo", "ooxo"], "delete b-1"],
   ["no pod that is ready goes with them", ["oxoo", "oo!o"], "delete a-0"],
@@ -111,11 +112,11 @@ const ZONES: readonly [string, (ZoneTraits | string)[], string, minutes?: number
 
 describe("broken pods first (§1.5.6)", () => {
   for (const [name, zones, expected] of BROKEN)
-    it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
+    it(`${name}: ${expected}`, () => assert.equal(decide(objectsOf(zones)), expected));
 });
 
 describe("pods that serve nothing, in several zones (§1.5.6)", () => {
   for (const [name, zones, expected, minutes = 0] of ZONES)
     it(`${name}: ${expected}`, () =>
-      assert.equal(decideAt(Date.parse("2026-01-01T00:00:00Z") + minutes * 60_000, ...zones), expected));
+      assert.equal(decide({ ...objectsOf(zones), now: CREATED + minutes * 60_000 }), expected));
 });

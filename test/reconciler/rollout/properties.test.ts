@@ -2,10 +2,10 @@ import type { DeletePods } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { least, runs } from "../../runs.ts";
 import type { Pod } from "../../emulator/controllers/objects.ts";
 import { isCurrent, type SmallCluster } from "../small-cluster.ts";
+import { decideNext, decideWithoutPods } from "./adapter.ts";
 import { calmDown, carryOut, createWorld, happen, HAPPENINGS, isPaused, lags, observe } from "./world.ts";
 
 const step = fc.oneof(
@@ -35,7 +35,7 @@ function play(
       if (zone) happen(next.what, cluster, zone, next.pod);
       continue;
     }
-    const decision = decideRollout(observe(cluster));
+    const decision = decideNext(observe(cluster));
     if (decision?.action === "deletePods") onDelete(decision);
     if (decision?.action === "hold") onHold(decision.reason);
     if (decision) carryOut(decision, cluster);
@@ -136,7 +136,7 @@ describe("over random groups and histories", () => {
         const most = 2 * sizes.reduce((sum, size) => sum + size + 1, 0);
         for (let tick = 0; ; tick++) {
           calmDown(cluster);
-          const decision = decideRollout(observe(cluster));
+          const decision = decideNext(observe(cluster));
           if (!decision) break;
           assert.ok(tick < most, `still ${JSON.stringify(decision)} after ${tick} ticks`);
           carryOut(decision, cluster);
@@ -145,8 +145,8 @@ describe("over random groups and histories", () => {
           for (const pod of cluster.podsOf(set.metadata.name))
             assert.ok(isCurrent(pod, set) && cluster.lifeOf(pod) === "ready");
         const snapshot = observe(cluster);
-        assert.equal(decideRollout(snapshot), undefined);
-        assert.equal(decideByStatus(snapshot.zones), undefined);
+        assert.equal(decideNext(snapshot), undefined);
+        assert.equal(decideWithoutPods(snapshot), undefined);
       }),
       { numRuns: runs(1000) },
     );

@@ -1,9 +1,9 @@
 /** A group of zones on a small cluster, and what happens to it, for the properties of the rollout. */
 import type { StatefulSet } from "../../emulator/controllers/objects.ts";
 import { isTrue } from "../../emulator/objects.ts";
-import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
-import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
-import { createSmallCluster, imageOf, type SmallCluster } from "../small-cluster.ts";
+import { CREATED, type GroupObjects } from "../builders.ts";
+import type { Decision } from "./adapter.ts";
+import { createSmallCluster, imageOf, type SmallCluster, type Template } from "../small-cluster.ts";
 
 /** All changes of a group by others. */
 export const HAPPENINGS = [
@@ -23,14 +23,22 @@ export const HAPPENINGS = [
 ] as const;
 export type Happening = (typeof HAPPENINGS)[number];
 
-const PAUSED = "grafana.com/rollout-paused";
+export const PAUSED = "grafana.com/rollout-paused";
 
-export function createWorld(sizes: readonly number[], maxUnavailable: number): SmallCluster {
+export function createWorld(
+  sizes: readonly number[],
+  maxUnavailable: number,
+  {
+    annotationsOf = () => ({}),
+    template,
+  }: { readonly annotationsOf?: (zone: number) => Record<string, string>; readonly template?: Template } = {},
+): SmallCluster {
   const cluster = createSmallCluster();
-  const annotations = { "rollout-max-unavailable": String(maxUnavailable) };
   const selected = { "rollout-group": "ingester" };
-  for (const [i, replicas] of sizes.entries())
-    cluster.addSet({ name: `ingester-zone-${"abcd".charAt(i)}`, replicas, annotations, selected });
+  for (const [i, replicas] of sizes.entries()) {
+    const annotations = { "rollout-max-unavailable": String(maxUnavailable), ...annotationsOf(i) };
+    cluster.addSet({ name: `ingester-zone-${"abcd".charAt(i)}`, replicas, annotations, selected }, template);
+  }
   cluster.settle();
   return cluster;
 }
@@ -72,15 +80,14 @@ function deploy(cluster: SmallCluster, next: (template: number) => number): void
     });
 }
 
-/** What a tick would gather: statuses as last written, pods as they currently are. */
-export const observe = (cluster: SmallCluster): GroupSnapshot => ({
-  namespace: "test",
-  name: "ingester",
-  zones: cluster.zones(),
-});
+/**
+ * What a tick would gather: statuses as last written, pods as they currently are, at a time at which none of them has
+ * been not ready for long.
+ */
+export const observe = (cluster: SmallCluster): GroupObjects => ({ ...cluster.objects(), now: CREATED });
 
 /** Executes a decision. */
-export function carryOut(decision: RolloutDecision, cluster: SmallCluster): void {
+export function carryOut(decision: NonNullable<Decision>, cluster: SmallCluster): void {
   if (decision.action === "hold") return;
   if (decision.action === "finishZone") cluster.finish(decision.zone.name);
   else for (const { name } of decision.pods) cluster.remove(name);

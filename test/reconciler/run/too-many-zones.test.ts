@@ -3,22 +3,24 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { isFailure } from "../../../reconciler/model/outcome.ts";
-import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
-import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
-import { group } from "../builders.ts";
+import { type GroupObjects, objectsOf, OLD } from "../builders.ts";
+import { decide, decideNext, decideWithoutPods, readGroup } from "../rollout/adapter.ts";
 import { deploy, setStage, tickOnce } from "../stage.ts";
 
 const outdated = (count: number) =>
-  group(...Array.from({ length: count }, (_, i) => ({ name: `zone-${i}`, replicas: 1, at: "prev" })));
+  objectsOf(Array.from({ length: count }, (_, i) => ({ ...OLD, name: `zone-${i}`, replicas: 1 })));
 const names = Array.from({ length: MAX_ZONES + 1 }, (_, i) => String(i));
 
-type Refused = readonly [what: string, GroupSnapshot, message: RegExp, deployed: Parameters<typeof deploy>[2]];
+type Refused = readonly [what: string, GroupObjects, message: RegExp, deployed: Parameters<typeof deploy>[2]];
 
 const REFUSED: readonly Refused[] = [
   [
     "without a name",
-    group({ group: "", at: "prev" }, { group: "", at: "prev" }),
+    objectsOf([
+      { ...OLD, group: "" },
+      { ...OLD, group: "" },
+    ]),
     /^GroupNameEmpty ingester-zone-a: its label rollout-group is empty/,
     { labels: { "rollout-group": "" } },
   ],
@@ -33,11 +35,11 @@ const REFUSED: readonly Refused[] = [
 for (const [what, refused, message, deployed] of REFUSED)
   describe(`a group ${what}`, () => {
     it("is neither rolled out nor scaled, and each decision says so", () => {
-      const decision = decideRollout(refused);
+      const decision = decideNext(refused);
       assert.ok(decision?.action === "hold");
       assert.match(`${decision.reason} ${decision.message}`, message);
-      assert.deepEqual(decideByStatus(refused.zones), decision);
-      const zones = refused.zones.map((zone) => ({ ...zone, scaling: { ...zone.scaling, leader: "none" } }));
+      assert.partialDeepStrictEqual(decideWithoutPods(refused), { ...decision, objects: [] });
+      const zones = readGroup(refused).zones.map((zone) => ({ ...zone, scaling: { ...zone.scaling, leader: "none" } }));
       const snapshot = { zones, tracked: new Map(), now: 0, facts: new Map(), clusterDomain: "x" };
       assert.deepEqual(decideScaling(snapshot), { next: undefined, scalingHolds: [] });
     });
@@ -57,4 +59,4 @@ for (const [what, refused, message, deployed] of REFUSED)
   });
 
 it("a group of as many zones as are handled is rolled out", () =>
-  assert.equal(decideRollout(outdated(MAX_ZONES))?.action, "deletePods"));
+  assert.equal(decide(outdated(MAX_ZONES)), "delete zone-0-0"));

@@ -12,9 +12,9 @@ it("over random groups with sick pods, a fixed template and the way back of the 
   const seen = { severalZones: 0, scaled: 0, budgets: 0, quick: 0 };
   fc.assert(
     fc.property(sickGroup, (group) => {
-      const { end, holds, sickZones, tookMs, violations } = playSickGroup(group);
+      const { isSettled, holds, sickZones, tookMs, violations } = playSickGroup(group);
       assert.deepEqual(violations, []);
-      assert.equal(end, "settled", JSON.stringify(holds));
+      assert.ok(isSettled, JSON.stringify(holds));
       if (sickZones > 1) seen.severalZones++;
       if (group.budget) seen.budgets++;
       if (group.shape.scaling !== "none" && group.cure.reverts) seen.scaled++;
@@ -37,7 +37,7 @@ it("pods of one zone that work in part are all cured, and no more of them go at 
   let several = 0;
   fc.assert(
     fc.property(limping, ({ replicas, maxUnavailable, allowed, pods }) => {
-      const { end, holds, violations } = playSickGroup({
+      const { isSettled, holds, violations } = playSickGroup({
         shape: { sizes: [replicas, replicas], maxUnavailable, scaling: "none" },
         budget: { maxUnavailable: allowed },
         first: undefined,
@@ -46,7 +46,7 @@ it("pods of one zone that work in part are all cured, and no more of them go at 
         pace: [0],
       });
       assert.deepEqual(violations, []);
-      assert.equal(end, "settled", JSON.stringify(holds));
+      assert.ok(isSettled, JSON.stringify(holds));
       if (allowed > 0 && allowed < maxUnavailable && new Set(pods.map((pod) => pod % replicas)).size > allowed)
         several++;
     }),
