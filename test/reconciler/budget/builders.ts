@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import { podObjects, statefulSetObject, traitsOf, type ZoneTraits } from "../builders.ts";
@@ -24,14 +23,6 @@ export function budget(spec: object = {}): Budget {
   const parsed = parseBudget(budgetObject(spec));
   assert.ok(!("problem" in parsed), JSON.stringify(parsed));
   return parsed;
-}
-
-/** Pods of every zone, with the labels that `budget` selects. */
-export function budgetPods(traits: ZoneTraits): Pod[] {
-  return podObjects(traits).map((object) => {
-    const labels = { ...object.metadata?.labels, "rollout-group": "ingester" };
-    return readPod({ ...object, metadata: { ...object.metadata, labels } });
-  });
 }
 
 /** Labels by which the budget of a case selects, whatever the group. */
@@ -86,8 +77,12 @@ export function factsOf(one: Omit<Case, "pod">): Facts {
 }
 
 /** A budget with what is reserved on it. */
-export function storedBudget(spec: object = {}, reservations: readonly object[] = []): DisruptionBudget {
-  const object = budgetObject({ selector: { matchLabels: UNDER }, ...spec });
+export function storedBudget(
+  spec: object = {},
+  reservations: readonly object[] = [],
+  name = "ingester",
+): DisruptionBudget {
+  const object = budgetObject({ selector: { matchLabels: UNDER }, ...spec }, name);
   return { ...object, status: { disruptedPods: Object.assign({}, ...reservations) } } as DisruptionBudget;
 }
 

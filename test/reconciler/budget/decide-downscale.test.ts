@@ -33,6 +33,8 @@ interface Downscale {
   readonly from?: number;
   readonly reservations?: object;
   readonly now?: number;
+  /** To forced replicas (§2.3). */
+  readonly forced?: true;
 }
 
 function worldOf({ spec = {}, zones = {}, only = ["a", "b", "c"], reservations, now = NOW }: Downscale): Facts {
@@ -47,9 +49,10 @@ function worldOf({ spec = {}, zones = {}, only = ["a", "b", "c"], reservations, 
 }
 
 async function judge(downscale: Downscale): Promise<string> {
-  const { from = 2, zones = {} } = downscale;
+  const { from = 2, zones = {}, forced } = downscale;
   const to = from - (traitsOf(zones["c"] ?? {}).start ?? 0);
-  const { reason, message } = await startProcess(worldOf(downscale)).downscale({ statefulSet: "ingester-zone-c", to });
+  const process = startProcess(worldOf(downscale));
+  const { reason, message } = await process.downscale({ statefulSet: "ingester-zone-c", to, forced });
   return reason === "Allowed" ? reason : `${reason}: ${message}`;
 }
 
@@ -99,6 +102,17 @@ describe("a downscale of zone c under a budget", () => {
     [
       "partition: goes beside another zone of no pods",
       { spec: PARTITIONS, only: ["b", "c"], zones: { b: { replicas: 0 } } },
+      "Allowed",
+    ],
+    [
+      "waits for a budget that is not valid",
+      { spec: { maxUnavailable: -1 } },
+      "BudgetInvalid: zoned pod disruption budget ingester is not valid: invalid value: max unavailable must be 0 <= val, got -1",
+    ],
+    ["to forced replicas does not wait for one", { spec: { maxUnavailable: -1 }, forced: true }, "Allowed"],
+    [
+      "nor for an eviction of another zone",
+      { reservations: reservedPod("ingester-zone-b-0"), forced: true },
       "Allowed",
     ],
     ["goes although the budget allows no eviction", { spec: { maxUnavailable: 0 } }, "Allowed"],

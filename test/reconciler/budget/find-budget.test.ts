@@ -1,104 +1,93 @@
+/** The budget of a pod that is to be evicted, or why it needs none. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { goneHealth } from "../../../reconciler/model/health.ts";
-import type { Pod } from "../../../reconciler/model/pod.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { findBudget, parseBudget, selectorOf, type StoredBudget } from "../../../reconciler/budget/zpdb.ts";
-import { budgetObject, budgetPods } from "./builders.ts";
+import { TOO_LONG, type PodTraits } from "../builders.ts";
+import { type AskedEviction, startProcess } from "./adapter.ts";
+import { factsOf, guarded, storedBudget } from "./builders.ts";
 
-function stored(spec: object = {}, name = "ingester"): StoredBudget {
-  const object = budgetObject(spec, name);
-  const ref = { kind: "ZoneAwarePodDisruptionBudget", namespace: "test", name, uid: `uid-${name}` } as const;
-  return { ref, content: parseBudget(object), matchLabels: selectorOf(object) };
-}
+const OTHERS = { selector: { matchLabels: { "rollout-group": "store-gateway" } } };
+const [ONE, TWIN, THIRD] = [storedBudget(), storedBudget({}, [], "twin"), storedBudget(OTHERS, [], "third")];
+const GOING: PodTraits = { terminating: true };
+const NONE = "200 PodNotInScope no zoned pod disruption budget selects the pod";
+const MET = "200 Allowed zpdb met across 3 zones";
+const GONE = "200 PodNotReady pod is not ready";
+const AGAIN = "429 PodTerminating ingester-zone-a-0 is terminating; try again once it is gone";
+const invalid = (problem: string): string =>
+  `400 BudgetInvalid zoned pod disruption budget ingester is not valid: invalid value: ${problem}`;
 
-const [pod, unready] = budgetPods({ pods: { 1: { ready: false } } }) as [Pod, Pod];
-const elsewhere = { selector: { matchLabels: { "rollout-group": "store-gateway" } } };
+type Case = readonly [
+  name: string,
+  pod: PodTraits,
+  budgets: readonly ReturnType<typeof storedBudget>[],
+  answer: string,
+  asked?: Partial<AskedEviction> & { readonly labels?: Record<string, string> },
+];
 
-const CASES: readonly [string, Pod, readonly StoredBudget[], string][] = [
-  ["a pod that failed", { ...pod, phase: "Failed" }, [stored()], "200 pod is not ready"],
-  ["a pod that has completed", { ...pod, phase: "Succeeded" }, [stored()], "200 pod is not ready"],
-  ["a terminating pod", { ...pod, health: goneHealth(pod.health, undefined) }, [stored()], "200 pod is not ready"],
-  ["no budget", pod, [], "200 no zoned pod disruption budget selects the pod"],
-  ["no budget that selects the pod", pod, [stored(elsewhere)], "200 no zoned pod disruption budget selects the pod"],
+const CASES: readonly Case[] = [
+  ["a pod that failed", { phase: "Failed" }, [ONE], GONE],
+  ["a pod that has completed", { phase: "Succeeded" }, [ONE], GONE],
+  ["a terminating pod", GOING, [ONE], GONE],
+  ["a pod that there is not", {}, [ONE], '400 PodNotFound pods "ingester-zone-a-7" not found', { pod: "zone-a-7" }],
+  ["a pod that runs and is not ready", { ready: false }, [THIRD, ONE], MET],
+  ["a Pending pod, which may be ready by the time it is deleted", { ready: false, phase: "Pending" }, [ONE], MET],
+  ["no budget", {}, [], NONE],
+  ["no budget that selects the pod", {}, [THIRD], NONE],
   [
     "two budgets that select the pod",
-    pod,
-    [stored(), stored({}, "other"), stored(elsewhere, "third")],
-    "400 multiple zoned pod disruption budgets found for pod: ingester, other",
+    {},
+    [ONE, TWIN, THIRD],
+    "400 SeveralBudgets multiple zoned pod disruption budgets found for pod: ingester, twin",
   ],
   [
     "13.6 a stored budget that is invalid",
-    pod,
-    [stored({ maxUnavailable: -1 })],
-    "400 zoned pod disruption budget ingester is not valid: invalid value: max unavailable must be 0 <= val, got -1",
+    {},
+    [storedBudget({ maxUnavailable: -1 })],
+    invalid("max unavailable must be 0 <= val, got -1"),
   ],
-  [
-    "an invalid budget of other pods",
-    pod,
-    [stored({ ...elsewhere, maxUnavailable: -1 })],
-    "200 no zoned pod disruption budget selects the pod",
-  ],
+  ["an invalid budget of other pods", {}, [storedBudget({ ...OTHERS, maxUnavailable: -1 })], NONE],
   [
     "a budget whose selector cannot be read: it may select any pod",
-    pod,
-    [stored({ selector: {} })],
-    "400 zoned pod disruption budget ingester is not valid: invalid value: selector is not found",
+    {},
+    [storedBudget({ selector: {} })],
+    invalid("selector is not found"),
   ],
   [
     "a budget with expressions, which it cannot have",
-    pod,
-    [stored({ selector: { ...elsewhere.selector, matchExpressions: [{ key: "a", operator: "Exists" }] } })],
-    "400 zoned pod disruption budget ingester is not valid: invalid value: selector is not valid, got matchExpressions",
+    {},
+    [storedBudget({ selector: { ...OTHERS.selector, matchExpressions: [{ key: "a", operator: "Exists" }] } })],
+    invalid("selector is not valid, got matchExpressions"),
   ],
+  ["an empty selector, which selects everything", {}, [storedBudget({ selector: { matchLabels: {} } })], MET],
+  [
+    "a disruption with another UID: it cannot take effect",
+    {},
+    [ONE],
+    "200 OtherPod the eviction is for another pod of this name, and will have no effect",
+    { uid: "of the one before" },
+  ],
+  ["a disruption with its UID", {}, [ONE], MET, { uid: "uid-ingester-zone-a-0" }],
+  ["a terminating pod by its name alone: it might reach the successor", GOING, [ONE], AGAIN, { unpinned: true }],
+  ["a terminating pod by its name alone, under no budget", GOING, [THIRD], GONE, { unpinned: true }],
+  [
+    "a terminating pod by its name alone whose labels are too long to be kept: any budget may select it",
+    GOING,
+    [THIRD],
+    AGAIN,
+    { unpinned: true, labels: TOO_LONG },
+  ],
+  ["the same where there is no budget", GOING, [], GONE, { unpinned: true, labels: TOO_LONG }],
 ];
 
 describe("the budget of a pod", () => {
-  for (const [name, one, budgets, expected] of CASES) {
-    it(`${name}: ${expected}`, () => {
-      const found = findBudget(one, budgets);
-      assert.ok("reason" in found);
-      assert.equal(`${VERDICTS[found.reason].code} ${found.message}`, expected);
+  for (const [name, traits, budgets, expected, { labels = {}, pod = "zone-a-0", ...asked } = {}] of CASES)
+    it(`${name}: ${expected}`, async () => {
+      const facts = factsOf({ zones: { a: { pods: { 0: traits } } } });
+      const pods = facts.pods.map(({ metadata, ...one }) =>
+        guarded({ ...one, metadata: { ...metadata, labels: { ...metadata?.labels, ...labels } } }),
+      );
+      const process = startProcess({ ...facts, pods, budgets });
+      const { reason, message } = await process.evict({ pod: `ingester-${pod}`, ...asked });
+      assert.equal(`${VERDICTS[reason].code} ${reason} ${message}`, expected);
     });
-  }
-
-  it("a running pod that is not ready is subject to its budget", () => {
-    const found = findBudget(unready, [stored(elsewhere, "third"), stored()]);
-    assert.equal("matchLabels" in found && found.name, "ingester");
-  });
-
-  it("a Pending pod is subject to its budget: it may be ready by the time it is deleted", () => {
-    const found = findBudget({ ...unready, phase: "Pending" }, [stored()]);
-    assert.equal("matchLabels" in found && found.name, "ingester");
-  });
-
-  const going = { ...pod, health: goneHealth(pod.health, undefined) };
-  const unreadable = { ...going, labels: {}, textProblem: "too long" };
-  for (const [what, one, budgets, reason] of [
-    ["waits under a budget: it might reach the successor", going, [stored()], "PodTerminating"],
-    ["passes without one", going, [stored(elsewhere)], "PodNotReady"],
-    [
-      "waits wherever there is a budget, if its labels are too long to be kept",
-      unreadable,
-      [stored()],
-      "PodTerminating",
-    ],
-    ["passes where there is none", unreadable, [], "PodNotReady"],
-  ] as const)
-    it(`a disruption that names a terminating pod without a UID ${what}`, () => {
-      const found = findBudget(one, budgets, { unpinned: true });
-      assert.equal("reason" in found && found.reason, reason);
-    });
-
-  it("a disruption with another UID passes: it cannot take effect", () => {
-    const found = findBudget(pod, [stored()], { uid: "of the one before" });
-    assert.ok("reason" in found);
-    assert.deepEqual([found.reason, VERDICTS[found.reason].code], ["OtherPod", 200]);
-    assert.ok("matchLabels" in findBudget(pod, [stored()], { uid: pod.uid }));
-  });
-
-  it("an empty selector selects everything", () => {
-    const found = findBudget({ ...pod, labels: {} }, [stored({ selector: { matchLabels: {} } })]);
-    assert.equal("matchLabels" in found && found.name, "ingester");
-  });
 });

@@ -1,73 +1,41 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
-import { podObject } from "../builders.ts";
+import { podObject, type PodTraits } from "../builders.ts";
 import { startProcess, type Facts } from "./adapter.ts";
 import { factsOf, guarded, NOW, PARTITIONS, storedBudget } from "./builders.ts";
 
 const ago = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOString();
 
-interface Times {
-  /** The last change of its Ready condition; null if that tells none. */
-  readonly turned?: string | null;
-  /** The start of its container. */
-  readonly started?: string;
-  readonly created?: string;
-  readonly ready?: boolean;
-  readonly terminating?: boolean;
-  /** `grafana.com/ready-time`, as earlier versions wrote it. */
-  readonly annotation?: string;
-}
+/** Two hours old unless the traits say otherwise. */
+const podOf = (traits: PodTraits = {}): PodObject =>
+  guarded(podObject("ingester-zone-b", 0, { readyAt: ago(120), startedAt: ago(120), createdAt: ago(120), ...traits }));
 
-/** A pod with these times; it is two hours old by default. */
-function podOf(times: Times = {}): PodObject {
-  const { turned = ago(120), started = ago(120), created = ago(120), ready = true, terminating = false } = times;
-  const object = podObject("ingester-zone-b", 0, { ready, terminating });
-  const { status } = object;
-  const { annotation } = times;
-  return guarded({
-    metadata: {
-      ...object.metadata,
-      creationTimestamp: created,
-      ...(annotation !== undefined && { annotations: { "grafana.com/ready-time": annotation } }),
-    },
-    status: {
-      ...status,
-      conditions: (status?.conditions ?? []).map(({ type, status }) => ({
-        type,
-        status,
-        ...(turned !== null && { lastTransitionTime: turned }),
-      })),
-      containerStatuses: (status?.containerStatuses ?? []).map((container) => ({
-        ...container,
-        state: { running: { startedAt: started } },
-      })),
-    },
-  });
+function unconditional(): PodObject {
+  const { status, ...object } = podOf();
+  return { ...object, status: { ...status, conditions: [] } };
 }
-
-const unconditional = (): PodObject => {
-  const object = podObject("ingester-zone-b", 0);
-  return guarded({ ...object, status: { ...object.status, conditions: [] } });
-};
 
 const DELAYS: readonly [string, PodObject, string, boolean][] = [
-  ["delay 0, and a condition that tells no time", podOf({ turned: null }), "0s", true],
-  ["a condition that tells no time", podOf({ turned: null }), "1m", false],
-  ["a condition whose time is none", podOf({ turned: "yesterday" }), "1m", false],
+  ["delay 0, and a condition that tells no time", podOf({ readyAt: null }), "0s", true],
+  ["a condition that tells no time", podOf({ readyAt: null }), "1m", false],
+  ["a condition whose time is none", podOf({ readyAt: "yesterday" }), "1m", false],
   ["no condition", unconditional(), "1m", false],
-  ["ready for an hour", podOf({ turned: ago(60) }), "1m", true],
+  ["ready for an hour", podOf({ readyAt: ago(60) }), "1m", true],
   ["not running", podOf({ ready: false }), "1m", false],
   ["terminating, and Ready for an hour", podOf({ terminating: true }), "1m", false],
-  ["just ready", podOf({ turned: ago(0) }), "1m", false],
-  ["ready for exactly the delay", podOf({ turned: ago(1) }), "1m", false],
-  ["ready at a time to come, by its node's clock", podOf({ turned: ago(-60) }), "1m", false],
-  ["a time with an offset", podOf({ turned: "2026-01-01T12:00:00+01:00" }), "1m", true],
-  ["13.4 ready since before a restart", podOf({ started: ago(0.5) }), "1m", false],
-  ["13.4 ready before it was there, by its node's clock", podOf({ created: ago(0.5) }), "1m", false],
-  ["an annotation that says just now is ignored", podOf({ annotation: ago(0) }), "1m", true],
-  ["an annotation that says long ago is ignored", podOf({ turned: ago(0.5), annotation: ago(60) }), "1m", false],
-  ["an annotation in place of a time is ignored", podOf({ turned: null, annotation: ago(60) }), "1m", false],
+  ["just ready", podOf({ readyAt: ago(0) }), "1m", false],
+  ["ready for exactly the delay", podOf({ readyAt: ago(1) }), "1m", false],
+  ["ready at a time to come, by its node's clock", podOf({ readyAt: ago(-60) }), "1m", false],
+  ["a time with an offset", podOf({ readyAt: "2026-01-01T12:00:00+01:00" }), "1m", true],
+  ["13.4 ready since before a restart", podOf({ startedAt: ago(0.5) }), "1m", false],
+  ["13.4 ready before it was there, by its node's clock", podOf({ createdAt: ago(0.5) }), "1m", false],
+  [
+    "an annotation of the original's earlier versions is ignored",
+    podOf({ readyAt: ago(0.5), annotations: { "grafana.com/ready-time": ago(60) } }),
+    "1m",
+    false,
+  ],
 ];
 
 const PEER = "ingester-zone-b-0";
@@ -92,7 +60,7 @@ describe("the cross-zone delay", () => {
   }
 
   it("ends a moment after it has passed", async () =>
-    assert.equal(await evict(beside(podOf({ turned: ago(1) }), "1m", { now: NOW + 1 })), "Allowed"));
+    assert.equal(await evict(beside(podOf({ readyAt: ago(1) }), "1m", { now: NOW + 1 })), "Allowed"));
 
   it("a reservation counts as not ready, however long the pod has been ready", async () =>
     assert.equal(await evict(beside(podOf(), "1m", { reserved: ["zone-b-0"] })), "BudgetSpent"));

@@ -13,15 +13,7 @@ import type { Outcome } from "../../../../reconciler/model/outcome.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { createMayDownscale } from "../../../../reconciler/budget/act/may-disrupt.ts";
 import { callWebhook, reviewOf, scaleReviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
-import {
-  BUDGETS,
-  budgetDefinition,
-  handlesOf,
-  reserved,
-  setBudgetStage,
-  startProcess,
-  writeBudget,
-} from "../../budget-stage.ts";
+import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
 import { amend } from "../../../builders.ts";
 
@@ -207,29 +199,12 @@ describe("the reconciler's downscale", () => {
     assert.deepEqual([replicasOf("c"), calls], [3, []]);
   });
 
-  it("waits for a budget that is not valid", async () => {
-    await followerIsToShrink();
-    writeBudget(stage, { maxUnavailable: -1, podNamePartitionRegex: "(" });
-    assert.match(
-      String(reasonsOf(await reconcile())),
-      /^BudgetUnusable: ingester-zone-c waits to shrink: .* is not valid/,
-    );
-    assert.equal(replicasOf("c"), 3);
-  });
-
   it("to forced replicas waits for nobody, but is reserved", async () => {
     await followerIsToShrink("ours", { "grafana.com/rollout-force-replicas": "1" });
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
     await reconcile();
     assert.equal(replicasOf("c"), 1);
     assert.deepEqual(Object.keys(reserved(stage)).toSorted(), ["ingester-zone-b-0", "ingester-zone-c/1"]);
-  });
-
-  it("to forced replicas does not wait for a budget that is not valid, either", async () => {
-    await followerIsToShrink("ours", { "grafana.com/rollout-force-replicas": "1" });
-    writeBudget(stage, { maxUnavailable: -1, podNamePartitionRegex: "(" });
-    await reconcile();
-    assert.equal(replicasOf("c"), 1);
   });
 
   it("and the webhook's of the same write are released each by its own process", async () => {
@@ -291,15 +266,6 @@ describe("a downscale that prepare-downscale admits", () => {
       assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
     });
 
-  it("of a zone that begins at 7 to 2 replicas is reserved from pod 9 on", async () => {
-    await set();
-    change("a", { start: 7 });
-    await stage.time.advance(10_000);
-    assert.equal((await prepare("a", 2)).allowed, true);
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a/1"]);
-    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-a");
-  });
-
   it("is denied, and no pod is called, while an eviction of another zone was allowed", async () => {
     await set();
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
@@ -322,45 +288,5 @@ describe("a downscale that prepare-downscale admits", () => {
     await stage.time.advance(1000);
     assert.equal((await prepare("a", 2, { status: 500 })).allowed, false);
     assert.deepEqual(Object.values(reserved(stage)), [before]);
-  });
-
-  it("that is never stored ends by itself", async () => {
-    await set();
-    assert.equal((await prepare("a", 2)).allowed, true);
-    await stage.time.advance(90_000);
-    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
-  });
-});
-
-describe("reservations in a Lease", () => {
-  it("are looked for until something was reserved on the budget itself", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    const { store } = stage.emulator;
-    const { status: _, ...fresh } = store.get(BUDGETS, "default", "ingester") ?? assert.fail();
-    store.update(BUDGETS, fresh);
-    const { requestDisruption, calls } = webhookProcess();
-    const leasesRead = (): number => calls.filter((call) => /\bleases\b/.test(call)).length;
-    assert.equal(await requestDisruption("zone-a-0"), "Allowed");
-    assert.deepEqual([leasesRead(), Object.keys(reserved(stage))], [1, ["ingester-zone-a-0"]]);
-    assert.equal(await requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
-    assert.equal(leasesRead(), 1);
-  });
-
-  it("count for a fresh process after the definition has got its status", async () => {
-    stage = await setBudgetStage({ crd: "upstream" });
-    writeBudget(stage);
-    assert.equal(await webhookProcess().requestDisruption("zone-a-0"), "Allowed");
-    const { store } = stage.emulator;
-    const earlier = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS);
-    assert.ok(earlier);
-    store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
-    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
-    assert.equal(
-      await webhookProcess().requestDisruption("zone-a-0", {
-        uid: store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid ?? "",
-      }),
-      "Allowed",
-    );
   });
 });

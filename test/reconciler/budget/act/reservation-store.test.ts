@@ -83,3 +83,17 @@ describe("on the original's CRD, which drops the status", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 });
+
+it("a Lease is looked for until something was reserved on the budget itself", async () => {
+  stage = await setBudgetStage();
+  writeBudget(stage);
+  const { store } = stage.emulator;
+  const { status: _, ...fresh } = store.get(BUDGETS, "default", "ingester") ?? assert.fail();
+  store.update(BUDGETS, fresh);
+  const { requestDisruption, calls } = startProcess(stage);
+  const leasesRead = (): number => calls.filter((call) => /\bleases\b/.test(call)).length;
+  assert.equal(await requestDisruption("zone-a-0"), "Allowed");
+  assert.deepEqual([leasesRead(), Object.keys(reserved(stage))], [1, ["ingester-zone-a-0"]]);
+  assert.equal(await requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
+  assert.equal(leasesRead(), 1);
+});
