@@ -5,7 +5,7 @@
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { listSome } from "../../infra/cut.ts";
 import { isReady, servesNothing, isTerminating } from "../model/health.ts";
-import { moveToFront, byOrdinal, ordinalOf } from "../model/order.ts";
+import { moveToFront, ordinalOf } from "../model/order.ts";
 import { findExcess } from "../model/refused-group.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { ageOf, type Reservation, reservationOf, firstLeaving, type Reservations } from "./reservation.ts";
@@ -248,7 +248,7 @@ export function countUnavailable(
  */
 const withLeftBehind = ({ name, uid, pods, orphaned }: ZoneWithPods, pod: Pod | undefined): readonly Pod[] =>
   pod && !orphaned && pod.madeBy === name && pod.owner !== uid && !pods.some((one) => one.uid === pod.uid)
-    ? [...pods, pod].toSorted(byOrdinal)
+    ? [...pods, pod]
     : pods;
 
 /** Counts the unavailable pods of a zone, without pods that it is not to have and that never served. */
