@@ -35,7 +35,7 @@ import {
 import type { Reason } from "../../reconciler/model/decision.ts";
 import { findExcess } from "../../reconciler/model/refused-group.ts";
 import type { OrdinalRange } from "../../reconciler/model/order.ts";
-import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
+import type { GatheredGroup, Zone } from "../../reconciler/model/zone.ts";
 import { refuseByTime, timedOrphans } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
@@ -216,7 +216,7 @@ async function refuseForOtherZones(
   const admitted = findAdmitted(pending, others, now);
   if (admitted) return { reason: "OtherZoneNotReady", message: admitted.description };
   /** A downscale that removes only pods that serve nothing need not wait for other zones. */
-  const refuseUnlessIdle = (found: GroupSnapshot): DownscaleRefusal | undefined => {
+  const refuseUnlessIdle = (found: GatheredGroup): DownscaleRefusal | undefined => {
     const shrinking = found.zones.find(({ uid }) => uid === own.uid);
     if (shrinking && losesNothing(shrinking, downscale.to, now)) return undefined;
     return refuseByHealth(found, { zone: own, size: downscale.to, now });

@@ -17,7 +17,7 @@ import {
 } from "../model/readiness.ts";
 import { listSome } from "../../infra/cut.ts";
 import { describeOrphans } from "../model/orphans.ts";
-import type { GroupSnapshot, ZoneWithPods } from "../model/zone.ts";
+import type { GatheredGroup, ZoneWithPods } from "../model/zone.ts";
 
 export interface DownscaleRefusal {
   /** Those with `Unknown`: the API server could not say. */
@@ -40,7 +40,7 @@ export interface DownscaleRefusal {
  * shrinking zone is not checked.
  */
 export function refuseByHealth(
-  { zones, orphans = [] }: Pick<GroupSnapshot, "zones" | "orphans">,
+  { zones, orphans = [] }: Pick<GatheredGroup, "zones" | "orphans">,
   shrink: Shrink,
 ): DownscaleRefusal | undefined {
   const unwell = orphans.find((zone) => !isHealthy(zone));

@@ -72,7 +72,7 @@ export const isTerminating = ({ health }: HasHealth): boolean => health.state ==
  * True if it serves nothing, and is not recovering: replacing or removing it makes nothing unavailable, so it waits for
  * no other pod, and no other pod waits for it.
  */
-export function servesNothing(pod: HasHealth, now: number | undefined): boolean {
+export function servesNothing(pod: HasHealth, now: number): boolean {
   const { serves } = MEANINGS[pod.health.state];
   return serves === "no" || (serves === "lately" && (neverServed(pod) || isOverdue(pod, now)));
 }
@@ -86,8 +86,8 @@ export function neverServed({ health: { state, served } }: HasHealth): boolean {
  * True if it has not been Ready for as long as a pod may take to recover, or should have been gone for as long. False
  * if that is unknown.
  */
-export function isOverdue({ health: { state, since } }: HasHealth, now: number | undefined): boolean {
-  return state !== "ready" && since !== undefined && now !== undefined && now - since >= RECOVERY_MS;
+export function isOverdue({ health: { state, since } }: HasHealth, now: number): boolean {
+  return state !== "ready" && since !== undefined && now - since >= RECOVERY_MS;
 }
 
 /** True if it comes or goes by a rollout, a revert or a downscale, or may. */

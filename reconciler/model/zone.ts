@@ -116,12 +116,12 @@ export interface GroupSnapshot {
   readonly orphans?: readonly ZoneWithPods[];
   /** Absent if the group has no gates. */
   readonly gates?: GateVerdicts;
-  /**
-   * Milliseconds since the epoch. Absent if no rule asks how long a pod has not been ready: then no pod counts as not
-   * ready for long.
-   */
-  readonly now?: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
+
+/** Its part that is read from the cluster at once. */
+export type GatheredGroup = Omit<GroupSnapshot, "gates" | "now">;
 
 type Spec = NonNullable<StatefulSet["spec"]>;
 type Status = NonNullable<StatefulSet["status"]>;

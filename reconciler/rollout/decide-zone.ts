@@ -133,9 +133,8 @@ export function whyWindowClosed(zone: ZoneWithPods, now: number): ClosedWindow |
   return isGoingBack(zone) ? undefined : findClosedWindow(zone.window, now);
 }
 
-function waitForWindow(zone: ZoneWithPods, now: number | undefined, left: string): Hold | undefined {
-  if (!zone.window) return undefined;
-  const closed = now === undefined ? TIME_UNKNOWN : whyWindowClosed(zone, now);
+function waitForWindow(zone: ZoneWithPods, now: number, left: string): Hold | undefined {
+  const closed = whyWindowClosed(zone, now);
   if (!closed) return undefined;
   const { reason, message, until } = closed;
   return {
@@ -144,8 +143,6 @@ function waitForWindow(zone: ZoneWithPods, now: number | undefined, left: string
     ...(until !== undefined && { until }),
   };
 }
-
-const TIME_UNKNOWN: ClosedWindow = { reason: "WindowClosed", message: "the time is not known" };
 
 /**
  * True if its outdated pods are of a template that was reverted before the zone was recorded with it (§1.5.3). Pods

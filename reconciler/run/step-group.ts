@@ -10,7 +10,7 @@ import type { Attributes } from "../../infra/tracing/tracer.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/rollout.ts";
-import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import { groupKey, type GatheredGroup, type Zone } from "../model/zone.ts";
 import type { Common, GroupResult, Outcome } from "../model/outcome.ts";
 import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
 import { decideByStatus, decideUngated, passGates, listRemaining } from "../rollout/decide-rollout.ts";
@@ -96,7 +96,7 @@ function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }:
  * created meanwhile; the deletion itself reads the zones and pods again.
  */
 async function rollOutZones(
-  gathered: GroupSnapshot & Pick<Facts, "gatheredAt">,
+  gathered: GatheredGroup & Pick<Facts, "gatheredAt">,
   gated: GroupGates,
   actor: DisruptionContext,
 ): Promise<GroupResult> {

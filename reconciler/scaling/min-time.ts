@@ -17,7 +17,7 @@ import { describeWait, formatGoDuration, parseGoDuration } from "../../infra/dur
 import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
-import type { GroupSnapshot, Zone } from "../model/zone.ts";
+import type { GatheredGroup, Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./snapshot.ts";
 
 interface LastDownscale {
@@ -75,7 +75,7 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale
 }
 
 /** The orphaned zones whose downscales count. A zone that was created again has its own times. */
-export const timedOrphans = ({ orphans = [] }: GroupSnapshot): readonly Zone[] =>
+export const timedOrphans = ({ orphans = [] }: GatheredGroup): readonly Zone[] =>
   orphans.filter(({ orphaned }) => orphaned !== "replaced");
 
 /** Another zone of the group, and when it was last scaled down, as it is written somewhere. */

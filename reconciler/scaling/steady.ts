@@ -21,7 +21,7 @@ import {
 import { isMoving, servesNothing } from "../model/health.ts";
 import { listSome } from "../../infra/cut.ts";
 import { waitForOrphans } from "../model/orphans.ts";
-import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
+import type { GatheredGroup, Zone, ZoneWithPods } from "../model/zone.ts";
 import type { ScaleZone } from "../model/outcome.ts";
 import type { ZoneTimes } from "./snapshot.ts";
 import { decideFollower } from "./leader.ts";
@@ -47,7 +47,7 @@ import { minTimeOver, timedOrphans } from "./min-time.ts";
  */
 export function othersSteady(
   { zone, replicas: size }: { readonly zone: Zone; readonly replicas: number },
-  { zones, orphans }: GroupSnapshot,
+  { zones, orphans }: GatheredGroup,
   now: number,
 ): Hold | undefined {
   const orphaned = waitForOrphans(zone, orphans, "waits to shrink");
@@ -120,7 +120,7 @@ export function isShrinking({ zone, replicas }: Pick<ScaleZone, "zone" | "replic
 export function decideShrink(
   step: Pick<ScaleZone, "zone" | "replicas">,
   times: ZoneTimes,
-  group: GroupSnapshot,
+  group: GatheredGroup,
 ): Hold | "outdated" | undefined {
   const why = whyTooEarly(step, times) ?? minTimeOver(step.zone, { ...times, zones: timedOrphans(group) }, "optional");
   if (why) return why;

@@ -14,7 +14,7 @@ import {
   groupKey,
   readZone,
   withPods,
-  type GroupSnapshot,
+  type GatheredGroup,
   type Zone,
   type ZoneList,
   type ZoneWithPods,
@@ -54,7 +54,7 @@ export async function gatherGroupZones(
  * group without being of a zone. If pods of its zones name other groups, the zones of those are added as orphaned ones
  * (§1.15.6). Throws the error of the API server.
  */
-export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
+export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GatheredGroup> {
   const { namespace = "", group: name = "" } = zones[0] ?? {};
   const { named, complete, orphans: left } = await completeGroup(zones, { ...source, call });
   const known = new Set([...zones, ...left].map(({ uid }) => uid));

@@ -18,7 +18,7 @@ import { blameUnavailable } from "../../model/culprit.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import { describeUnsteady, isSteady } from "../../model/readiness.ts";
-import type { GroupSnapshot, Zone, ZoneWithPods } from "../../model/zone.ts";
+import type { GatheredGroup, Zone, ZoneWithPods } from "../../model/zone.ts";
 import { type HeldLease, underDownscaleLease } from "../../downscale/act/downscale-lease.ts";
 import { whyLessRoom, whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
 
@@ -44,7 +44,7 @@ export async function takeRolloutStep(
 
 interface Judged {
   readonly zones: readonly ZoneWithPods[];
-  readonly orphans?: GroupSnapshot["orphans"];
+  readonly orphans?: GatheredGroup["orphans"];
   /** A time before the pods were listed, by `clock.monotonic`. */
   readonly gatheredAt: number;
 }

@@ -12,7 +12,7 @@ import type { Budget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import { GIVEN_UP_MS } from "../../../reconciler/model/readiness.ts";
 import { RECOVERY_MS } from "../../../reconciler/model/health.ts";
-import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
+import type { GatheredGroup, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { foldAges } from "../../../reconciler/scaling/delayed.ts";
 import { decideShrink, isShrinking } from "../../../reconciler/scaling/steady.ts";
@@ -31,7 +31,7 @@ interface ScalingFacts {
 
 /** The zone that is scaled, if one is. A zone that may not shrink is refused, and the next one has its turn. */
 export function chooseScale(
-  group: GroupSnapshot,
+  group: GatheredGroup,
   { now, references, prepared = new Map(), denies = () => undefined }: ScalingFacts,
 ): { readonly step: ScaleZone | undefined; readonly holds: readonly Hold[] } {
   const times = { zones: group.zones, tracked: new Map<string, string>(), now };

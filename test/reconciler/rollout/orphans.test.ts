@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { refuseByHealth } from "../../../reconciler/downscale/decide-admission.ts";
-import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
+import type { GatheredGroup } from "../../../reconciler/model/zone.ts";
 import { decideShrink, othersSteady } from "../../../reconciler/scaling/steady.ts";
 import { objectsOf, OLD, PREVIOUS, type GroupObjects, type ZoneTraits } from "../builders.ts";
 import { decide, decideNext, readGroup } from "./adapter.ts";
@@ -71,7 +71,7 @@ describe("a zone that is to shrink beside pods that a StatefulSet has left behin
     const [zone] = snapshot.zones;
     assert.ok(zone);
     const tracked = new Map([[B, "2026-01-01T00:00:00Z"]]);
-    const reasonAt = (now: string, group: GroupSnapshot) => {
+    const reasonAt = (now: string, group: GatheredGroup) => {
       const why = decideShrink({ zone, replicas: 2 }, { zones: group.zones, tracked, now: Date.parse(now) }, group);
       return typeof why === "object" ? why.reason : why;
     };
