@@ -152,13 +152,10 @@ function take(step: Step, { snapshot, scalingHolds, preparing }: Progress, world
 }
 
 /** No pod is called: the pods count as prepared from the moment at which they are first to go. */
-function answer(
-  { zone, wanted, delay, pods }: PreparePods,
-  { preparedAt, now }: World,
-): NonNullable<ZoneFacts["answers"]> {
+function answer({ zone, delay, pods }: PreparePods, { preparedAt, now }: World): NonNullable<ZoneFacts["answers"]> {
   const ages = foldAges(delay);
   ages.add(pods.count - 1, preparedAt.get(zone.uid) ?? now, now);
-  return { wanted, youngest: ages.youngest() };
+  return { youngest: ages.youngest() };
 }
 
 /**

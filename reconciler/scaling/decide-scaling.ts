@@ -110,7 +110,7 @@ const prepareLeaving: MirrorRule = (turn) => {
   return { action: "preparePods", zone, wanted, delay, pods: leaving };
 };
 
-/** All pods answered for the wanted number, and the last ones have been prepared for long enough. */
+/** All pods answered, and the last ones have been prepared for long enough. */
 const delayOver: MirrorRule = (turn) => {
   const allowed = allowedReplicas(turn);
   return typeof allowed === "number" ? undefined : allowed;
@@ -185,16 +185,13 @@ function delayOf({ zone, wanted, delay }: Turn): Delay | undefined {
   return delay && !isHold(delay) && wanted < zone.replicas ? delay : undefined;
 }
 
-/**
- * The replicas nearest to the wanted number that the pods' delays allow; undefined if the pods answered for another
- * number.
- */
+/** The replicas nearest to the wanted number that the pods' delays allow; undefined before the pods have answered. */
 function allowedReplicas(turn: Turn): number | Hold | undefined {
   const { zone, wanted, facts, snapshot } = turn;
   const delay = delayOf(turn);
   if (!delay) return wanted;
   const { answers } = facts;
-  if (answers?.wanted !== wanted) return undefined;
+  if (!answers) return undefined;
   if ("failure" in answers) {
     const message = `${zone.name} is not scaled down: a pod could not be prepared: ${answers.failure}`;
     return { ...hold("PrepareFailed", message, [zone]), dedupKey: zone.name };

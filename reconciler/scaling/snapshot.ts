@@ -32,13 +32,8 @@ export interface ZoneFacts {
 
 export type ReferenceReading = Reference | { readonly unreadable: string };
 
-/**
- * The answers of the pods that are to go if the zone is to have `wanted` replicas: the last pod whose delay is not
- * over, or the message of one that failed.
- */
-export type PodAnswers =
-  | { readonly wanted: number; readonly youngest: YoungPod | undefined }
-  | { readonly wanted: number; readonly failure: string };
+/** The answers of the pods that are to go: the last pod whose delay is not over, or the message of one that failed. */
+export type PodAnswers = { readonly youngest: YoungPod | undefined } | { readonly failure: string };
 
 interface Scaled {
   readonly step: ScaleZone;

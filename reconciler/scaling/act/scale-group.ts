@@ -113,8 +113,8 @@ async function writeBack(
  * first failure, which cancels the other requests. Throws `Cancelled` once `stop` fires; no further pod is called
  * then.
  */
-export async function preparePods(
-  { zone, wanted, pods, delay }: PreparePods,
+async function preparePods(
+  { zone, pods, delay }: PreparePods,
   { podHttp: http, clock, stop: signal }: Pick<Scaler, "podHttp" | "clock" | "stop">,
 ): Promise<PodAnswers> {
   const ages = foldAges(delay);
@@ -136,7 +136,7 @@ export async function preparePods(
     onFailure: ({ url }, error) => void (failure = describePodFailure(url, error)),
   });
   if (signal.aborted) throw cancelled(signal);
-  return failure === undefined ? { wanted, youngest: ages.youngest() } : { wanted, failure };
+  return failure === undefined ? { youngest: ages.youngest() } : { failure };
 }
 
 function* numbered(pods: Endpoints): Generator<Endpoint & { readonly place: number }> {

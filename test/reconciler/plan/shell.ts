@@ -59,7 +59,7 @@ export function chooseScale(
 
 /** A pod remembers when it was first called. */
 function callPods(
-  { wanted, pods, delay }: PreparePods,
+  { pods, delay }: PreparePods,
   prepared: Map<string, number>,
   now: number,
 ): NonNullable<ZoneFacts["answers"]> {
@@ -68,7 +68,7 @@ function callPods(
     if (!prepared.has(pod)) prepared.set(pod, now);
     ages.add(place, prepared.get(pod) ?? now, now);
   }
-  return { wanted, youngest: ages.youngest() };
+  return { youngest: ages.youngest() };
 }
 
 /** The replicas are stored, and the time of a downscale; the controller has not seen it yet. */
