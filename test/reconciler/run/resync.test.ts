@@ -66,6 +66,8 @@ describe("a tick that resyncs several groups", () => {
       outcomes.map(({ state }) => state),
       ["settled", "settled", "settled"],
     );
+    const withPods = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
+    assert.deepEqual(withPods, [], "pods are dropped once their group is done");
   });
 
   it("deletes a pod that the list shows as outdated, though the status of its zone is settled", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
@@ -44,43 +44,10 @@ describe("a tick, again and again", () => {
     );
   });
 
-  it("a resync lists the pods of all zones in one, and still writes nothing", async () => {
-    const { cluster, calls } = stage.connect();
-    const { outcomes } = await tickOnce(stage, cluster, { takeResync: () => true });
-    assert.deepEqual(calls, ["GET apps/v1/statefulsets collection", "GET core/v1/pods collection"]);
-    const withPods = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
-    assert.deepEqual(withPods, [], "pods are dropped once their group is done");
-  });
-
-  it("requests each disruption right before the deletion; a denied pod stays, the next one follows, the next zone does not", async () => {
-    deploy(stage, "x:3", { isBound: true });
-    const { store } = stage.emulator;
-    for (const { metadata } of store.list("statefulsets.apps", "default"))
-      amend(store, "StatefulSet", metadata.name, { annotations: { "rollout-max-unavailable": "2" } });
-    await stage.time.advance(1000);
-    const seen = witness(stage, 2);
-    const requested: [string, number][] = [];
-    const { cluster } = stage.connect();
-    const denyAll = await tickOnce(stage, cluster, {
-      mayDisrupt: async (pod, zone) => {
-        requested.push([pod.name, zone.maxUnavailable]);
-        return { action: "hold", reason: "BudgetSpent", message: `${pod.name} denied`, objects: [zone, pod] };
-      },
-    });
-    assert.deepEqual(requested, [
-      ["ingester-zone-a-0", 2],
-      ["ingester-zone-a-1", 2],
-    ]);
-    assert.equal(denyAll.outcomes[0]?.state, "held");
-    assert.deepEqual(seen.deleted, []);
-    await tickOnce(stage, cluster, {
-      mayDisrupt: async (pod, zone) =>
-        pod.name.endsWith("-0") ? { action: "hold", reason: "BudgetSpent", message: "no", objects: [zone] } : undefined,
-    });
-    assert.deepEqual(seen.deleted, ["ingester-zone-a-1"]);
-  });
-
   it("pods deleted before an error are reported, and a namespace that cannot be read does not hold the others", async () => {
+    deploy(stage, "x:3", { isBound: true });
+    for (const { metadata } of stage.emulator.store.list("statefulsets.apps", "default"))
+      amend(stage.emulator.store, "StatefulSet", metadata.name, { annotations: { "rollout-max-unavailable": "2" } });
     await stage.time.advance(5000);
     const { cluster } = stage.connect();
     let removed = 0;
@@ -133,5 +100,62 @@ describe("a tick, again and again", () => {
       ["broken", "held"],
       ["ingester", "acted"],
     ]);
+  });
+});
+
+/** Healthy zones with a new image. */
+async function beginRollout(
+  t: TestContext,
+): Promise<{ stage: Stage; cluster: Cluster; seen: ReturnType<typeof witness> }> {
+  const stage = await setStage();
+  t.after(() => stage.close());
+  deploy(stage, "x:1");
+  await stage.time.advance(2000);
+  deploy(stage, "x:2");
+  await stage.time.advance(100);
+  return { stage, cluster: stage.connect().cluster, seen: witness(stage) };
+}
+
+describe("a step that fails, or finds another zone", () => {
+  it("what one step throws fails that step alone, and is told", async (t) => {
+    const { stage, cluster } = await beginRollout(t);
+    deploy(stage, "x:1", { group: "store" });
+    await stage.time.advance(2000);
+    const told: string[] = [];
+    const onOutcome = ({ group }: { readonly group: string }): void => {
+      if (group === "ingester") throw new Error("no report should");
+    };
+    const onError = (_: unknown, key: string): void => void told.push(key);
+    const result = await tickOnce(stage, cluster, { onOutcome, onError });
+    assert.deepEqual(
+      result.outcomes.map(({ group }) => group),
+      ["store"],
+    );
+    assert.deepEqual([told, result.phasedFailed], [["default/ingester"], true]);
+  });
+
+  it("a zone deleted and recreated between decision and action is not touched, and is no failure", async (t) => {
+    const { stage, cluster, seen } = await beginRollout(t);
+    const remake = (): void => {
+      const { store } = stage.emulator;
+      const set = store.get("statefulsets.apps", "default", "ingester-zone-a");
+      assert.ok(set);
+      store.remove("statefulsets.apps", "default", "ingester-zone-a");
+      const { name, namespace = "default", labels = {} } = set.metadata;
+      store.create("statefulsets.apps", { ...set, metadata: { name, namespace, labels } });
+    };
+    const recreating: Cluster = {
+      ...cluster,
+      patch: (...call) => {
+        remake();
+        return cluster.patch(...call);
+      },
+    };
+    const { outcomes } = await tickOnce(stage, recreating);
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.state),
+      ["superseded"],
+    );
+    assert.deepEqual(seen.deleted, []);
   });
 });
