@@ -94,6 +94,7 @@ export interface ZoneTraits {
   readonly currentRevision?: string;
   readonly updateRevision?: string;
   readonly updateStrategy?: string;
+  readonly serviceName?: string;
   readonly generation?: number;
   readonly terminating?: boolean;
   readonly observedGeneration?: number;
@@ -130,7 +131,7 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
       annotations: traits.annotations ?? {},
     },
     spec: {
-      serviceName: name,
+      serviceName: traits.serviceName ?? name,
       replicas,
       ...(traits.start !== undefined && { ordinals: { start: traits.start } }),
       ...(traits.minReadySeconds !== undefined && { minReadySeconds: traits.minReadySeconds }),

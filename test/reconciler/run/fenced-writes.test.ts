@@ -150,3 +150,32 @@ describe("a write", () => {
     assert.equal(replicasOf(stage, "ingester-zone-b"), 6);
   });
 });
+
+describe("a group whose StatefulSets were listed long before its pods", () => {
+  it("is read again before the first pod is deleted", async (t) => {
+    const stage = await setStage();
+    t.after(() => stage.close());
+    deploy(stage, "x:1", { zones: ["a", "b"], replicas: 4 });
+    await stage.time.advance(3000);
+    deploy(stage, "x:2", { zones: ["b"], replicas: 4 });
+    await stage.time.advance(1000);
+    const seen = witness(stage, 9);
+    const { cluster } = stage.connect();
+    let isFirst = true;
+    const late: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "pods" && isFirst) {
+          isFirst = false;
+          amend(stage.emulator.store, "StatefulSet", "ingester-zone-a", { spec: { replicas: 3 } });
+        }
+        yield* cluster.list(resource, query, call);
+        // Other groups have their turn first.
+        if (resource.plural === "statefulsets" && isFirst) await stage.time.advance(20_000);
+      },
+    };
+    await tickOnce(stage, late);
+    await stage.time.advance(100);
+    assert.deepEqual([seen.deleted, seen.violations], [["ingester-zone-a-3"], []]);
+  });
+});

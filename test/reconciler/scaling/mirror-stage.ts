@@ -12,7 +12,7 @@ const CRD = parse(
   readFileSync(join(import.meta.dirname, "../../../infra/manifests/crds/replicatemplates.yaml"), "utf8"),
 ) as object;
 const TEMPLATES = "/apis/rollout-operator.grafana.com/v1/namespaces/default/replicatemplates";
-export const MINUTE = 60_000;
+const MINUTE = 60_000;
 
 export const MIRROR = {
   "grafana.com/rollout-mirror-replicas-from-resource-name": "template",

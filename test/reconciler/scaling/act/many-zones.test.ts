@@ -1,4 +1,4 @@
-/** Groups of many zones: one shrinks or takes over a size at a time, and a few lists are in flight. */
+/** Groups of many zones: a few lists are in flight. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
@@ -8,51 +8,8 @@ import { MAX_ZONES } from "../../../../reconciler/model/refused-group.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
 import { statefulSetObject } from "../../builders.ts";
-import { MIRROR, mirrorStage } from "../mirror-stage.ts";
-import { deploy, tickOnce } from "../../stage.ts";
 
 const ZONES = Array.from({ length: MAX_ZONES }, (_, i) => `z${String(i).padStart(2, "0")}`);
-
-it("of zones that mirror one resource, one at a time takes it over", async (t) => {
-  const on = await mirrorStage();
-  t.after(() => on.stage.close());
-  await on.reference(2, 2);
-  deploy(on.stage, "x:1", { zones: ["a", "b", "c"], replicas: 2, annotations: MIRROR });
-  await on.stage.time.advance(3000);
-  await on.reference(3, 3);
-  await tickOnce(on.stage, on.stage.connect().cluster);
-  const replicas = on.stage.emulator.store
-    .list("statefulsets.apps")
-    .map(({ spec }) => (spec as { replicas: number }).replicas);
-  assert.deepEqual(replicas, [3, 2, 2]);
-});
-
-it("a zone that a read lets go is read again before the write", async (t) => {
-  const on = await mirrorStage();
-  t.after(() => on.stage.close());
-  await on.reference(1);
-  deploy(on.stage, "x:1", { zones: ["a", "b", "c"], replicas: 2, annotations: MIRROR });
-  await on.stage.time.advance(3000);
-  // Zone b is degraded: zone a waits for it, and zone b itself may shrink.
-  on.stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
-  const { cluster } = on.stage.connect();
-  let reads = 0;
-  const breaking: Cluster = {
-    ...cluster,
-    async *list(resource, query, call) {
-      // Between the read for zone a and that for zone b, zone c loses a pod.
-      if (resource.plural === "statefulsets" && ++reads === 3)
-        on.stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
-      yield* cluster.list(resource, query, call);
-    },
-  };
-  const { outcomes } = await tickOnce(on.stage, breaking);
-  assert.deepEqual(
-    outcomes[0]?.scalingHolds.map(({ reason }) => reason),
-    ["OtherZoneNotReady", "OtherZoneNotReady", "OtherZoneNotReady"],
-  );
-  assert.ok(reads >= 3);
-});
 
 it("zones whose selectors have nothing in common are read by 8 lists at a time", async () => {
   let [open, most, lists] = [0, 0, 0];
