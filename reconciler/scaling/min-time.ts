@@ -79,7 +79,7 @@ export const timedOrphans = ({ orphans = [] }: GatheredGroup): readonly Zone[] =
   orphans.filter(({ orphaned }) => orphaned !== "replaced");
 
 /** Another zone of the group, and when it was last scaled down, as it is written somewhere. */
-export interface OtherZone {
+interface OtherZone {
   readonly name: string;
   readonly lastDownscale: string | undefined;
   /** Its own label: how long others have to wait for it. */

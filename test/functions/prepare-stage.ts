@@ -1,5 +1,4 @@
 /** prepare-downscale with its pods in either mode, and its stored records. */
-import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import {
@@ -7,11 +6,9 @@ import {
   recordInAnnotation,
   recordInTracker,
 } from "../../functions/downscale/downscale-record.ts";
-import type { Answer, Webhook } from "../../functions/http/webhook.ts";
+import type { Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
-import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
-import type { Draft } from "../../reconciler/report/events.ts";
 import { type Pods, playPods, type Script, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
 import { type BackgroundTasks, createBackgroundTasks } from "../../functions/http/rim.ts";
 import { add } from "../builders.ts";
@@ -21,7 +18,6 @@ export const A = "ingester-zone-a";
 export const B = "ingester-zone-b";
 export const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 export const LAST = "grafana.com/last-downscale";
-export const HOUR = 3_600_000;
 
 export type RecordOf = (stage: Pick<Stage, "cluster"> & { readonly clock?: Clock }) => DownscaleRecord;
 
@@ -36,39 +32,15 @@ export const MODES: readonly [string, RecordOf][] = [
 
 export interface Play extends Stage, Pods {
   readonly webhook: Webhook;
-  readonly record: DownscaleRecord;
   readonly tasks: BackgroundTasks;
-  /** The Events that were emitted. */
-  readonly drafts: readonly Draft[];
 }
 
 export async function play(t: TestContext, recordOf: RecordOf, script?: Script): Promise<Play> {
   const stage = await setStage(t);
   const pods = await playPods(t, script);
-  const record = recordOf(stage);
-  const tools = {
-    cluster: stage.cluster,
-    podHttp: pods.podHttp,
-    clock: systemClock,
-    clusterDomain: "cluster.local.",
-    record,
-  };
   const tasks = createBackgroundTasks();
-  const drafts: Draft[] = [];
-  const emitEvents = (emitted: readonly Draft[]): void => void drafts.push(...emitted);
-  const webhook = startPrepareDownscale({ ...tools, tasks, emitEvents });
-  return { ...stage, ...pods, record, tasks, drafts, webhook };
-}
-
-/** The times of the tracker, as written; a zone without an entry was never scaled down. */
-export function track({ emulator }: Stage, times: Readonly<Record<string, number | string>>): void {
-  const data = Object.fromEntries(
-    Object.entries(times).map(([zone, at]) => [
-      zone,
-      typeof at === "string" ? at : JSON.stringify({ lastDownscaled: formatTimestamp(at) }),
-    ]),
-  );
-  add(emulator.store, "ConfigMap", TRACKER, { data });
+  const tools = { cluster: stage.cluster, podHttp: pods.podHttp, clock: systemClock, record: recordOf(stage), tasks };
+  return { ...stage, ...pods, tasks, webhook: startPrepareDownscale(tools) };
 }
 
 export function tracked({ emulator }: Stage): Record<string, string> {
@@ -76,19 +48,6 @@ export function tracked({ emulator }: Stage): Record<string, string> {
     (emulator.store.get("configmaps", "default", TRACKER) as unknown as { data?: Record<string, string> } | undefined)
       ?.data ?? {}
   );
-}
-
-/** The time of the zone's last downscale: in the patch of the answer, on the object, or in the tracker. */
-export function recorded(stage: Stage, zone: string, answer?: Answer): string | undefined {
-  const [patch] = (answer?.patch ?? []) as { op: string; path: string; value: string }[];
-  if (patch) {
-    assert.equal(patch.op, "add");
-    assert.equal(patch.path, "/metadata/annotations/grafana.com~1last-downscale");
-    return patch.value;
-  }
-  const entry = tracked(stage)[zone];
-  if (entry !== undefined) return (JSON.parse(entry) as { lastDownscaled: string }).lastDownscaled;
-  return stage.emulator.store.get("statefulsets.apps", "default", zone)?.metadata.annotations?.[LAST];
 }
 
 /** The pending downscales in the Leases. */
@@ -109,17 +68,12 @@ export function leftPrepared(seen: readonly string[]): Set<string> {
   return prepared;
 }
 
-export function isRecent(timestamp: string | undefined): void {
-  const age = Date.now() - Date.parse(timestamp ?? "");
-  assert.ok(age > -1000 && age < 30_000, `${timestamp} is not now`);
-}
-
 export const because = (zone: string, why: string, to = 1): string =>
   `downscale of statefulsets/${zone} in default from 3 to ${to} replicas is not allowed because ${why}`;
 
-/** Removes the time of the zone's last downscale, in either mode. */
-export function settle(stage: Stage, recordOf: RecordOf): void {
-  if (recordOf === inTracker) track(stage, {});
+/** No zone was ever scaled down, in either mode. */
+export function settle({ emulator }: Stage, recordOf: RecordOf): void {
+  if (recordOf === inTracker) add(emulator.store, "ConfigMap", TRACKER, { data: {} });
 }
 
 export interface Shrinking {

@@ -164,8 +164,6 @@ export interface Pods {
   readonly podHttp: PodHttp;
   /** `POST ingester-zone-a-2`, as they came. */
   readonly seen: string[];
-  /** The URL of each request, and its headers. */
-  readonly heads: { readonly url: string; readonly headers: Readonly<Record<string, unknown>> }[];
 }
 
 /** A pod's answer: a status, or no answer. */
@@ -174,12 +172,10 @@ export type Script = (method: string, pod: string) => number | Promise<number>;
 /** One plain HTTP server for all pods. */
 export async function playPods(t: TestContext, script: Script = () => 200): Promise<Pods> {
   const seen: string[] = [];
-  const heads: Pods["heads"][number][] = [];
   const server: Server = createServer((request, response) => {
     const method = request.method ?? "";
     const pod = request.headers.host?.split(".")[0] ?? "";
     seen.push(`${method} ${pod}`);
-    heads.push({ url: `http://${request.headers.host}${request.url}`, headers: request.headers });
     void Promise.resolve(script(method, pod)).then((status) => response.writeHead(status).end());
   });
   const port = await listen(server);
@@ -189,7 +185,7 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
   const podHttp: PodHttp = {
     send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request),
   };
-  return { podHttp, seen, heads };
+  return { podHttp, seen };
 }
 
 /** The reserver of a cluster without disruption budgets. */

@@ -1,10 +1,11 @@
 /** The handler alone; through the API server they are in test/cluster. */
 import assert from "node:assert/strict";
-import { describe, it, test } from "node:test";
-import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
+import { describe, it } from "node:test";
+import type { AdmissionRequest } from "../../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../../functions/downscale/no-downscale.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { callWebhook, createZone, reviewOf, scaleReviewOf, setStage, type Stage } from "../stage.ts";
+import { keepObjects } from "../../reconciler/kept-objects.ts";
+import { callWebhook, reviewOf, scaleReviewOf, type Stage } from "../stage.ts";
 
 const LABEL = "grafana.com/no-downscale";
 const workload = (
@@ -105,52 +106,48 @@ describe("a workload's own review", () => {
     it(name, async () => assert.partialDeepStrictEqual(await callWebhook(withoutCluster, request), expected));
 });
 
-test("a Scale is judged by its parent's label", async (t) => {
-  const stage = await setStage(t);
-  const webhook = createNoDownscale(stage);
-  const web = createZone(stage, "web", { labels: { [LABEL]: "true" } });
-  createZone(stage, "free", { labels: { [LABEL]: "false" } });
-  const kinds = [
-    ["deployments", "Deployment"],
-    ["replicasets", "ReplicaSet"],
+describe("a review of a scale", () => {
+  const free = { ...labelled, metadata: { name: "free", labels: { [LABEL]: "false" } } };
+  const { cluster } = keepObjects({
+    statefulsets: [labelled, free],
+    deployments: [workload("Deployment", 3)],
+    replicasets: [workload("ReplicaSet", 3)],
+  });
+  const of = (resource: string, more: Partial<AdmissionRequest> = {}, group = "apps"): AdmissionRequest =>
+    scaleReviewOf(labelled, 2, { resource: { group, version: "v1", resource }, ...more });
+  const denied = (resource: string): object => ({ allowed: false, message: DENIED.replace("statefulsets", resource) });
+  const warned = (warning: string): object => ({ allowed: true, warnings: [warning] });
+  const CASES: readonly [string, AdmissionRequest, object][] = [
+    ...["statefulsets", "deployments", "replicasets"].map((resource): [string, AdmissionRequest, object] => [
+      `is denied for a parent with the label, of ${resource}`,
+      of(resource),
+      denied(resource),
+    ]),
+    ["is denied in a dry run as well", of("statefulsets", { dryRun: true }), denied("statefulsets")],
+    [
+      "is allowed for a parent without it",
+      of("statefulsets", { name: "free" }),
+      { allowed: true, reason: "NotLabelled" },
+    ],
+    ["is allowed to grow", scaleReviewOf(labelled, 4), { allowed: true, reason: "NoDownscale" }],
+    [
+      "is allowed with a warning if its parent is gone",
+      of("statefulsets", { name: "gone" }),
+      warned("can't get statefulsets/gone in namespace default, allowing the change: statefulsets gone not found"),
+    ],
+    [
+      "is allowed with a warning if its parent is of another kind",
+      of("widgets"),
+      warned("can't get widgets/web in namespace default, allowing the change: unsupported resource widgets"),
+    ],
+    [
+      "is allowed with a warning if its parent is of another group",
+      of("statefulsets", {}, "example.com"),
+      warned("can't get statefulsets/web in namespace default, allowing the change: unsupported resource statefulsets"),
+    ],
   ];
-  for (const [resource = "", kind = ""] of kinds)
-    stage.emulator.store.create(
-      `${resource}.apps`,
-      workload(kind, 3) as unknown as Parameters<typeof stage.emulator.store.create>[1],
+  for (const [name, request, expected] of CASES)
+    it(name, async () =>
+      assert.partialDeepStrictEqual(await callWebhook(createNoDownscale({ cluster }), request), expected),
     );
-  const of = (resource: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest =>
-    scaleReviewOf(web, 2, { resource: { group: "apps", version: "v1", resource }, ...more });
-  const denied = (resource: string): Partial<Answer> => ({
-    allowed: false,
-    message: DENIED.replace("statefulsets", resource),
-  });
-
-  for (const resource of ["statefulsets", "deployments", "replicasets"])
-    assert.partialDeepStrictEqual(await callWebhook(webhook, of(resource)), denied(resource));
-  assert.partialDeepStrictEqual(
-    await callWebhook(webhook, of("statefulsets", { dryRun: true })),
-    denied("statefulsets"),
-  );
-  assert.deepEqual(await callWebhook(webhook, of("statefulsets", { name: "free" })), {
-    allowed: true,
-    reason: "NotLabelled",
-  });
-  assert.deepEqual(await callWebhook(webhook, scaleReviewOf(web, 4)), { allowed: true, reason: "NoDownscale" });
-
-  const missing = await callWebhook(webhook, of("statefulsets", { name: "gone" }));
-  assert.equal(missing.allowed, true);
-  assert.match(
-    missing.warnings?.[0] ?? "",
-    /^can't get statefulsets\/gone in namespace default, allowing the change: .*"gone" not found/,
-  );
-  const strange = await callWebhook(webhook, of("widgets"));
-  assert.deepEqual(strange.warnings, [
-    "can't get widgets/web in namespace default, allowing the change: unsupported resource widgets",
-  ]);
-  const foreign = await callWebhook(
-    webhook,
-    of("statefulsets", { resource: { group: "example.com", version: "v1", resource: "statefulsets" } }),
-  );
-  assert.equal(foreign.allowed, true);
 });

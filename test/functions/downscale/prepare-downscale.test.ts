@@ -1,242 +1,346 @@
-/** 12.5, in both modes: with the time in an annotation and with the zone tracker. */
+/** What prepare-downscale judges, which pods it calls, and what it records (§4). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { formatTimestamp } from "../../../infra/timestamp.ts";
+import type { AdmissionRequest } from "../../../functions/http/webhook.ts";
+import type { ZoneTraits } from "../../reconciler/builders.ts";
+import { admit } from "../../reconciler/downscale/adapter.ts";
 import {
-  A,
-  B,
-  because,
-  HOUR,
-  inTracker,
-  isRecent,
+  ago,
+  explain,
+  factsOf,
+  HTTP,
+  judged,
   LAST,
-  MIN_TIME,
-  MODES,
-  pendingOf,
-  play,
-  recorded,
-  settle,
-  track,
-} from "../prepare-stage.ts";
-import { callWebhook, createZone, reviewOf, scaleReviewOf } from "../stage.ts";
+  type More,
+  NOW,
+  setOf,
+  shrink,
+} from "../../reconciler/downscale/scene.ts";
+import { reviewOf, startPrepareDownscale } from "../stage.ts";
 
-for (const [mode, recordOf] of MODES) {
-  const isTracker = recordOf === inTracker;
-  /** Stores in this mode that the zone was scaled down so long ago. */
-  const wasDownscaled = (ageMs: number): { annotations: Record<string, string> } => ({
-    annotations: isTracker ? {} : { [LAST]: formatTimestamp(Date.now() - ageMs) },
+const A = "ingester-zone-a";
+const LABEL = "grafana.com/prepare-downscale";
+const POSTS = [`POST ${A}-2`, `POST ${A}-1`];
+const apps = (kind: string, resource: string): Partial<AdmissionRequest> => ({
+  resource: { group: "apps", version: "v1", resource },
+  oldObject: { ...setOf(judged({})), kind },
+  object: { ...setOf(judged({ replicas: 1 })), kind },
+});
+
+describe("a request that is no downscale of a StatefulSet", () => {
+  const decode = (which: string, why: string) => `can't decode ${which} object, allowing the change, err: ${why}`;
+  const CASES: readonly [string, to: number | null, More, warning?: string][] = [
+    ["grows it", 5, {}],
+    ["leaves it", 3, {}],
+    ["leaves it through its scale", 3, { viaScale: true }],
+    ["is a dry run", 1, { review: { dryRun: true } }],
+    ["has no replicas", null, {}, "old/new replicas is nil, allowing the change"],
+    ["has an object of no kind", 1, { review: { object: "text" } }, decode("new", "it has no apiVersion and kind")],
+    [
+      "is of a Deployment",
+      1,
+      { review: apps("Deployment", "deployments") },
+      "unsupported type apps/v1, Kind=Deployment, allowing the change",
+    ],
+    [
+      "is of a DaemonSet",
+      1,
+      { review: apps("DaemonSet", "daemonsets") },
+      decode("old", "unsupported type apps/v1, Kind=DaemonSet"),
+    ],
+    [
+      "has the kind of what every object inherits",
+      1,
+      { review: apps("constructor", "constructors") },
+      decode("old", "unsupported type apps/v1, Kind=constructor"),
+    ],
+    [
+      "is of the scale of a Deployment",
+      1,
+      { viaScale: true, review: { resource: { group: "apps", version: "v1", resource: "deployments" } } },
+      "unsupported resource deployments, allowing the change",
+    ],
+    [
+      "is of the scale of one that is gone",
+      1,
+      { viaScale: true, review: { name: "gone" } },
+      "statefulsets gone not found, allowing the change",
+    ],
+  ];
+  for (const [name, to, more, warning] of CASES)
+    it(`is allowed, with a warning if it cannot be judged: it ${name}`, async () => {
+      const { allowed, warnings, called } = await ask(to, more);
+      assert.deepEqual([allowed, warnings, called], [true, warning === undefined ? undefined : [warning], []]);
+    });
+
+  for (const replicas of ["3", 2 ** 31, 1.5])
+    it(`is allowed with a warning: ${JSON.stringify(replicas)} replicas`, async () => {
+      const oldObject = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: {}, spec: { replicas } };
+      assert.equal((await ask(1, { review: { oldObject } })).reason, "Unreadable");
+    });
+
+  async function ask(to: number | null, { viaScale, review }: More) {
+    if (to !== null) return await shrink(to, [{}], { ...(viaScale && { viaScale }), ...(review && { review }) });
+    const facts = factsOf([{}]);
+    return await admit(facts, reviewOf(facts.statefulSets[0] ?? {}, to, { namespace: "test" }));
+  }
+
+  it("is read without the labels of others, of however many", async () => {
+    const labels = Object.defineProperty({ [LABEL]: "false" }, "other", {
+      enumerable: true,
+      get: () => assert.fail("it was read"),
+    });
+    const oldObject = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { labels }, spec: { replicas: 3 } };
+    const object = { ...oldObject, spec: { replicas: 3 } };
+    assert.equal((await shrink(3, [{}], { review: { oldObject, object } })).reason, "NoDownscale");
   });
+});
 
-  describe(`prepare-downscale in ${mode}`, () => {
-    it("a request that is no downscale, or a dry run, is allowed unchanged", async (t) => {
-      const stage = await play(t, recordOf);
-      const zone = createZone(stage, A);
-      for (const request of [
-        reviewOf(zone, 5),
-        reviewOf(zone, 3),
-        reviewOf(zone, 1, { dryRun: true }),
-        scaleReviewOf(zone, 3),
-      ])
-        assert.equal((await callWebhook(stage.webhook, request)).allowed, true);
-      assert.deepEqual([stage.seen, stage.calls], [[], []]);
+const SEVEN_TO_NINE = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [i, i < 7 ? null : {}]));
+
+describe("the pods that are prepared", () => {
+  const CASES: readonly [string, ZoneTraits, string][] = [
+    ["not those of a StatefulSet without the label", { labels: { [LABEL]: "yes" } }, "NotLabelled"],
+    [
+      "not those that no-downscale protects, whatever the other webhook says",
+      { labels: { "grafana.com/no-downscale": "true" } },
+      "NoDownscaleLabel: it has the label 'grafana.com/no-downscale=true'",
+    ],
+    [
+      "not without a port",
+      { annotations: { [`${HTTP}-port`]: "" } },
+      `PreparationUnknown: the ${HTTP}-port annotation is not set or empty.`,
+    ],
+    [
+      "not without a path",
+      { annotations: { [`${HTTP}-path`]: "" } },
+      `PreparationUnknown: the ${HTTP}-path annotation is not set or empty.`,
+    ],
+    [
+      "not those of a zone whose group has no name",
+      { group: "" },
+      "GroupNameEmpty: its label rollout-group is empty: give it the name of its group, or remove it.",
+    ],
+    ["not without a service", { serviceName: "" }, "PreparationUnknown: the serviceName is not set or empty."],
+    ...["x@127.0.0.1:1/admin?", "evil.example/", "a b", "a.b", "A", "-a", "a".repeat(64)].map(
+      (serviceName): [string, ZoneTraits, string] => [
+        `not at another host, by way of serviceName ${serviceName}`,
+        { serviceName },
+        `PreparationUnknown: the serviceName ${JSON.stringify(serviceName)} is not a DNS label.`,
+      ],
+    ),
+    ...["http", "x@elsewhere.example:80"].map((port): [string, ZoneTraits, string] => [
+      `not at another host, by way of port ${port}`,
+      { annotations: { [`${HTTP}-port`]: port } },
+      `PreparationUnknown: the ${HTTP}-port annotation is not a port.`,
+    ]),
+  ];
+  for (const [name, own, why] of CASES)
+    it(name, async () => {
+      const decision = await shrink(1, [own]);
+      assert.deepEqual([explain(decision), decision.called], [why, []]);
     });
 
-    for (const status of [200, 204])
-      it(`pods that answer ${status} are prepared in descending order, and the time is stored`, async (t) => {
-        const stage = await play(t, recordOf, () => status);
-        settle(stage, recordOf);
-        const zone = createZone(stage, A);
-        const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
-        const what = `downscale of statefulsets/${A} in default from 3 to 1 replicas`;
-        assert.equal(answer.message, `${what} is allowed -- all pods successfully prepared for shutdown.`);
-        assert.equal(answer.allowed, true);
-        assert.deepEqual(stage.seen.toSorted(), [`POST ${A}-1`, `POST ${A}-2`]);
-        isRecent(recorded(stage, A, answer));
-        const [head] = stage.heads;
-        assert.match(
-          head?.url ?? "",
-          /^http:\/\/ingester-zone-a-\d\.ingester\.default\.svc\.cluster\.local\.:\d+\/prepare$/,
-        );
-        assert.partialDeepStrictEqual(head?.headers, {
-          "content-type": "application/json",
-          "content-length": "0",
-          "x-cluster": "default",
-        });
-      });
-
-    it("a zone with the name of what every object inherits has no earlier downscale, and shrinks", async (t) => {
-      const stage = await play(t, recordOf);
-      settle(stage, recordOf);
-      const answer = await callWebhook(stage.webhook, reviewOf(createZone(stage, "constructor"), 1));
-      assert.deepEqual(
-        [answer.message, answer.allowed],
-        [
-          "downscale of statefulsets/constructor in default from 3 to 1 replicas is allowed -- all pods successfully prepared for shutdown.",
-          true,
-        ],
+  for (const viaScale of [false, true])
+    it(`${viaScale ? "through the scale " : ""}are the last ones, in descending order, and the downscale is recorded`, async () => {
+      const decision = await shrink(1, [{ start: 7, pods: SEVEN_TO_NINE }], { viaScale, answers: () => 204 });
+      assert.deepEqual(decision.called, [`POST ${A}-9`, `POST ${A}-8`]);
+      assert.equal(
+        decision.message,
+        `downscale of statefulsets/${A} in test from 3 to 1 replicas is allowed -- all pods successfully prepared for shutdown.`,
       );
-      isRecent(pendingOf(stage)["constructor"]?.at);
-      isRecent(recorded(stage, "constructor", answer));
-    });
-
-    it("a Scale is prepared like its StatefulSet, and the time is stored apart from the StatefulSet, which must not change in the meantime", async (t) => {
-      const stage = await play(t, recordOf);
-      settle(stage, recordOf);
-      const zone = createZone(stage, A);
-      const answer = await callWebhook(stage.webhook, scaleReviewOf(zone, 1));
-      assert.deepEqual([answer.allowed, answer.patch], [true, undefined]);
-      assert.deepEqual(stage.seen.toSorted(), [`POST ${A}-1`, `POST ${A}-2`]);
-      isRecent(pendingOf(stage)[A]?.at);
-      if (isTracker) isRecent(recorded(stage, A));
+      const { at } = decision.pending[A] ?? assert.fail();
+      assert.equal(at, ago(0));
+      const value = { path: "/metadata/annotations/grafana.com~1last-downscale", op: "add", value: ago(0) };
+      assert.deepEqual(decision.patch, viaScale ? undefined : [value]);
       assert.deepEqual(
-        stage.calls.filter((call) => call.includes("statefulsets") && !call.startsWith("GET")),
+        decision.calls.filter((call) => call.startsWith("patch") || call.startsWith("change")),
         [],
       );
     });
 
-    it("waits for a zone that was just scaled down and has a minimum time", async (t) => {
-      const stage = await play(t, recordOf);
-      const zone = createZone(stage, A);
-      createZone(stage, B, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
-      if (isTracker) track(stage, { [B]: Date.now() });
-      const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
-      assert.equal(answer.allowed, false);
-      assert.match(
-        answer.message ?? "",
-        /1 replicas is not allowed because statefulset ingester-zone-b was downscaled at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC and is labelled to wait 12h0m0s between zone downscales$/,
-      );
-      assert.deepEqual(stage.seen, []);
-    });
-
-    it("waits for a zone that the reconciler scaled down, which writes the annotation in both modes", async (t) => {
-      const stage = await play(t, recordOf);
-      const zone = createZone(stage, A);
-      createZone(stage, B, {
-        labels: { [MIN_TIME]: "12h" },
-        annotations: { [LAST]: formatTimestamp(Date.now() - HOUR / 60) },
-      });
-      track(stage, { [A]: Date.now() - 13 * HOUR, [B]: Date.now() - 13 * HOUR });
-      const { allowed, message } = await callWebhook(stage.webhook, reviewOf(zone, 1));
-      assert.equal(allowed, false);
-      assert.match(message ?? "", /statefulset ingester-zone-b was downscaled at .* labelled to wait 12h0m0s/);
-    });
-
-    const PATIENT: readonly [string, number, string | undefined][] = [
-      ["was scaled down long ago", 13 * HOUR, "12h"],
-      ["is not labelled", 0, undefined],
-      ["is labelled to wait for less than this one is", 2 * HOUR, "1h"],
-    ];
-    for (const [name, age, label] of PATIENT)
-      it(`does not wait for a zone that ${name}`, async (t) => {
-        const stage = await play(t, recordOf);
-        const zone = createZone(stage, A, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
-        createZone(stage, B, { labels: label ? { [MIN_TIME]: label } : {}, ...wasDownscaled(age) });
-        if (isTracker) track(stage, { [A]: Date.now(), [B]: Date.now() - age });
-        assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).allowed, true);
-      });
-
-    const unreadable = isTracker
-      ? "parsing parsing downscale timestamps from the zone ConfigMap failed."
-      : "parsing downscale annotations failed.";
-    for (const [what, label, time] of [
-      ["a time", "12h", "yesterday"],
-      ["a label", "soon", formatTimestamp(Date.now())],
-    ] as const)
-      it(`does not guess ${what} of another zone that cannot be read`, async (t) => {
-        const stage = await play(t, recordOf);
-        const zone = createZone(stage, A);
-        createZone(stage, B, { labels: { [MIN_TIME]: label }, annotations: isTracker ? {} : { [LAST]: time } });
-        if (isTracker) track(stage, { [B]: JSON.stringify({ LASTDOWNSCALED: time }) });
-        assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).message, because(A, unreadable));
-      });
-
-    it("after an answer of 500 all preparations are cancelled, and the downscale is denied", async (t) => {
-      const stage = await play(t, recordOf, (method) => (method === "POST" ? 500 : 200));
-      settle(stage, recordOf);
-      const zone = createZone(stage, A);
-      const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
-      const [, why, pod, url] =
-        /^(.*): (ingester-zone-a-[12]) at (\S+): it answered 500\.$/.exec(answer.message ?? "") ??
-        assert.fail(answer.message);
-      assert.equal(why, because(A, "one or more pods failed to prepare for shutdown"));
-      assert.match(
-        url ?? "",
-        new RegExp(`^http://${pod}\\.ingester\\.default\\.svc\\.cluster\\.local\\.:8080/prepare$`),
-      );
-      assert.deepEqual(
-        stage.drafts.map(({ regarding: { kind, name }, type, reason, message }) => [kind, name, type, reason, message]),
-        [["StatefulSet", A, "Warning", "PrepareFailed", answer.message]],
-      );
-      assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [
-        `DELETE ${A}-1`,
-        `DELETE ${A}-2`,
+  for (const path of ["a/b?c", "/a/b?c", "//a/b?c", "///a/b?c"])
+    it(`are called with one slash before the path ${path}`, async () => {
+      const { requests } = await shrink(2, [{ annotations: { [`${HTTP}-path`]: path } }]);
+      const url = `http://${A}-2.${A}.test.svc.cluster.local.:8080/a/b?c`;
+      assert.partialDeepStrictEqual(requests, [
+        { url, namespace: "test", headers: { "content-type": "application/json" } },
       ]);
-      assert.equal(recorded(stage, A, answer), undefined);
     });
 
-    if (isTracker)
-      it("a downscale whose time cannot be stored is undone", async (t) => {
-        const stage = await play(t, recordOf);
-        settle(stage, recordOf);
-        const zone = createZone(stage, A);
-        stage.emulator.faults.inject({ verb: "update", resource: "configmaps", effect: { kind: "error" } });
-        const answer = await callWebhook(stage.webhook, scaleReviewOf(zone, 1));
-        assert.equal(answer.message, because(A, stage.record.messages.unsaved));
-        assert.deepEqual(stage.seen.toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`, `POST ${A}-1`, `POST ${A}-2`]);
-        assert.deepEqual(pendingOf(stage), {});
-      });
-
-    for (const [name, other, waits] of [
-      ["as the only zone of its group", undefined, false],
-      ["as one of two zones", {}, false],
-      ["beside a zone of no pods", { replicas: 0 }, false],
-      ["beside a zone of no pods whose template is new", { replicas: 0, updated: 0 }, false],
-      ["beside a zone of which a pod is not ready", { ready: 2 }, true],
-    ] as const)
-      it(`a zone ${waits ? "waits" : "is prepared"} to go to no pods ${name}`, async (t) => {
-        const stage = await play(t, recordOf);
-        settle(stage, recordOf);
-        const zone = createZone(stage, A);
-        if (other) createZone(stage, B, other);
-        const answer = await callWebhook(stage.webhook, reviewOf(zone, 0));
-        assert.equal(answer.allowed, !waits, answer.message);
-        const pods = waits ? [] : [`POST ${A}-0`, `POST ${A}-1`, `POST ${A}-2`];
-        assert.deepEqual(stage.seen.toSorted(), pods);
-      });
-
-    it("waits for no other zone if all the pods that go serve nothing: they may be what the others wait for", async (t) => {
-      const stage = await play(t, recordOf);
-      settle(stage, recordOf);
-      const zone = createZone(stage, A, { ready: 1 });
-      createZone(stage, B, { ready: 1, updated: 3 });
-      const messageTo = async (replicas: number): Promise<string | undefined> =>
-        (await callWebhook(stage.webhook, reviewOf(zone, replicas))).message;
-      const why = `statefulset ${B} has 0 non-updated replicas and 2 non-ready replicas`;
-      assert.equal(await messageTo(0), because(A, why).replace("to 1 replicas", "to 0 replicas"));
-      assert.deepEqual(stage.seen, []);
-      assert.match((await messageTo(1)) ?? "", /successfully prepared/);
-    });
-
-    it("waits for other zones with outdated or unready pods, regardless of its own", async (t) => {
-      const stage = await play(t, recordOf);
-      settle(stage, recordOf);
-      const zone = createZone(stage, A, { ready: 2 });
-      const other = createZone(stage, B, { replicas: 1, updated: 0 });
-      const messageOfRequest = async (): Promise<string | undefined> =>
-        (await callWebhook(stage.webhook, reviewOf(zone, 1))).message;
-      assert.equal(
-        await messageOfRequest(),
-        because(A, `statefulset ${B} has 1 non-updated replicas and 0 non-ready replicas`),
-      );
-      const { store } = stage.emulator;
-      store.remove("pods", "default", `${B}-0`);
-      assert.equal(
-        await messageOfRequest(),
-        because(A, `statefulset ${B} has 1 non-updated replicas and 1 non-ready replicas`),
-      );
-      assert.deepEqual(stage.seen, []);
-      store.remove("statefulsets.apps", "default", other.metadata?.name ?? "");
-      assert.match((await messageOfRequest()) ?? "", /successfully prepared/);
-    });
+  it("not those of an object that has changed since it was read: the API server refuses it", async () => {
+    const { metadata, ...rest } = setOf(judged({ replicas: 1 }));
+    const review = { object: { ...rest, metadata: { ...metadata, resourceVersion: "7" } } };
+    const { allowed, called } = await shrink(1, [{}], { review });
+    assert.deepEqual([allowed, called], [true, []]);
   });
-}
+
+  for (const version of ["0", "00", "01"])
+    for (const viaScale of [false, true])
+      it(`those of a ${viaScale ? "Scale" : "StatefulSet"} with resourceVersion ${version}, which the API server stores`, async () => {
+        const { metadata, spec, ...type } = setOf(judged({}));
+        const at = (resourceVersion: string, replicas: number): object => ({
+          ...(viaScale ? { apiVersion: "autoscaling/v1", kind: "Scale" } : type),
+          metadata: { ...metadata, resourceVersion },
+          spec: { ...spec, replicas },
+        });
+        const decision = await shrink(2, [{}], { viaScale, review: { oldObject: at("1", 3), object: at(version, 2) } });
+        assert.deepEqual([decision.reason, decision.called], ["Prepared", [`POST ${A}-2`]]);
+      });
+
+  it("after an answer of 500 all are told that they stay, and the downscale is denied", async () => {
+    const decision = await shrink(1, [{}], { answers: (method) => (method === "POST" ? 500 : 200) });
+    assert.equal(
+      explain(decision),
+      "PodsNotPrepared: one or more pods failed to prepare for shutdown: zone-a-2 at http://zone-a-2.zone-a.test.svc.cluster.local.:8080/prepare: it answered 500.",
+    );
+    assert.deepEqual(
+      decision.events.map(({ regarding: { kind, name }, type, reason, message }) => [
+        kind,
+        name,
+        type,
+        reason,
+        message,
+      ]),
+      [["StatefulSet", A, "Warning", "PrepareFailed", decision.message]],
+    );
+    const deletes = decision.called.filter((call) => call.startsWith("DELETE"));
+    assert.deepEqual(deletes.toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
+    assert.deepEqual([decision.patch, decision.pending], [undefined, {}]);
+  });
+});
+
+describe("while the API server fails", () => {
+  const MESSAGES: readonly [string, More, string][] = [
+    [
+      "a StatefulSet that cannot be read is not scaled down: its pods may need preparation",
+      { viaScale: true, failing: ["get statefulsets"] },
+      "ParentUnknown: finding the statefulset failed.",
+    ],
+    [
+      "nor one whose group cannot be read",
+      { failing: ["list statefulsets"] },
+      "GroupUnknown: finding other statefulsets failed.",
+    ],
+    [
+      "nor while the times of downscales cannot be read",
+      { failing: ["get configmaps"] },
+      "DownscalesUnknown: loading zones failed.",
+    ],
+    [
+      "nor while the pods of the other zones cannot be read",
+      { failing: ["list pods"] },
+      "ZonesUnknown: an error occurred while checking whether StatefulSets have non-updated replicas",
+    ],
+    ...["get leases", "create leases"].map((call): [string, More, string] => [
+      `nor while the Lease cannot be taken: ${call}`,
+      { failing: [call] },
+      "LeaseUnavailable: taking the lease of its rollout group failed.",
+    ]),
+  ];
+  for (const [name, more, why] of MESSAGES)
+    it(`${name}, and its message is not repeated`, async () => {
+      const decision = await shrink(1, ["nnn", "nnn"], more);
+      assert.deepEqual([explain(decision), decision.called], [why, []]);
+    });
+
+  it("a downscale whose time cannot be stored is undone", async () => {
+    const facts = { isTracked: true, tracker: {}, viaScale: true, failing: ["replace configmaps"] };
+    const decision = await shrink(1, [{}], facts);
+    assert.equal(explain(decision), "NotRecorded: setting downscale timestamp in the zone ConfigMap failed.");
+    assert.deepEqual(decision.called.toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`, ...POSTS.toSorted()]);
+    assert.deepEqual(decision.pending, {});
+  });
+});
+
+describe("other ordinals (spec.ordinals.start)", () => {
+  type Ordinals = readonly [start: number, replicas: number];
+  const CASES: readonly [string, Ordinals, Ordinals, allowed: boolean, labels?: Record<string, string>][] = [
+    ["that begin higher take the first pod, which nobody prepares", [0, 3], [1, 3], false],
+    ["even if the last pod stays, and its preparation would be for the wrong one", [0, 3], [1, 2], false],
+    ["that begin lower take the last pod", [1, 3], [0, 3], false],
+    ["that begin lower beside more replicas take no pod", [1, 3], [0, 4], true],
+    ["of a StatefulSet without pods take none", [0, 0], [1, 0], true],
+    ["of a StatefulSet whose pods are not prepared are its own business", [0, 3], [1, 3], true, { [LABEL]: "false" }],
+  ];
+  for (const [name, before, after, allowed, labels = {}] of CASES)
+    it(`${name}: ${allowed ? "allowed" : "refused"}`, async () => {
+      const at = ([start, replicas]: Ordinals): object => setOf(judged({ start, replicas, labels }));
+      const review = { oldObject: at(before), object: at(after) };
+      const decision = await shrink(after[1], [{ replicas: before[1] }], { review });
+      const message =
+        `change of spec.ordinals.start of statefulsets/${A} in test from ${before[0]} to ${after[0]} is not allowed because pods would go ` +
+        `that are not prepared for shutdown; scale it to 0 or remove the label ${LABEL} first.`;
+      assert.deepEqual(
+        [decision.allowed, decision.message, decision.called],
+        [allowed, allowed ? undefined : message, []],
+      );
+    });
+});
+
+describe("the record of a downscale", () => {
+  it("is in the answer for a StatefulSet that has no annotations yet, too", async () => {
+    const { metadata, ...rest } = setOf(judged({ replicas: 1 }));
+    const { annotations: _, ...bare } = metadata ?? {};
+    const object = { ...rest, metadata: bare };
+    const { patch } = await shrink(1, [{}], { review: { object } });
+    assert.deepEqual(patch, [{ op: "add", path: "/metadata/annotations", value: { [LAST]: ago(0) } }]);
+  });
+
+  const entry = (hours: number, more: object = {}): string => JSON.stringify({ lastDownscaled: ago(hours), ...more });
+
+  it("in the zone tracker keeps the other entries, of other groups and unreadable ones too", async () => {
+    const others = { "store-zone-a": "not ours", "ingester-zone-c": entry(1) };
+    const { tracker, patch } = await shrink(1, [{}], { isTracked: true, tracker: { [A]: entry(1), ...others } });
+    assert.deepEqual([tracker, patch], [{ ...others, [A]: entry(0, { before: ago(1) }) }, undefined]);
+  });
+
+  it("in a new zone tracker begins with every zone of the group scaled down now, so that the first one may have to wait", async () => {
+    const labels = { "grafana.com/min-time-between-zones-downscale": "2h" };
+    const decision = await shrink(1, [{}, { labels }], { isTracked: true });
+    assert.match(
+      explain(decision) ?? "",
+      /^MinTimeNotElapsed: statefulset zone-b was downscaled at .* and is labelled to wait 2h0m0s between zone downscales$/,
+    );
+    assert.deepEqual(decision.tracker, { [A]: entry(0), "ingester-zone-b": entry(0) });
+  });
+
+  for (const isTracked of [false, true])
+    it(`of a zone with the name of what every object inherits finds no earlier downscale${isTracked ? " in the zone tracker" : ""}`, async () => {
+      const facts = isTracked ? { isTracked, tracker: {} } : {};
+      const decision = await shrink(1, [{ name: "constructor" }], facts);
+      assert.equal(decision.reason, "Prepared");
+      assert.equal(decision.pending["constructor"]?.at, ago(0));
+      assert.deepEqual(Object.keys(decision.tracker), isTracked ? ["constructor"] : []);
+    });
+
+  for (const [group, owners] of [
+    ["ingester", undefined],
+    [undefined, [{ apiVersion: "apps/v1", kind: "StatefulSet", name: A, uid: `uid-${A}` }]],
+  ] as const)
+    it(`is in a Lease ${group ? "of the group, which outlives the StatefulSet" : "of a StatefulSet without a group, which is deleted with it"}`, async () => {
+      const facts = factsOf([{}], { isTracked: true });
+      const statefulSets = facts.statefulSets.map(({ metadata = {}, ...set }) => {
+        const { "rollout-group": _, ...labels } = metadata.labels ?? {};
+        return { ...set, metadata: { ...metadata, labels: group ? (metadata.labels ?? {}) : labels } };
+      });
+      const decision = await shrink(1, [], { ...facts, statefulSets });
+      assert.deepEqual([decision.called, decision.leaseOwners], [POSTS, owners]);
+      assert.deepEqual(decision.tracker, { [A]: entry(0, group && { before: ago(0) }) });
+    });
+});
+
+it("an error denies a downscale and nothing else", () => {
+  const cluster = {} as Parameters<typeof startPrepareDownscale>[0]["cluster"];
+  const webhook = startPrepareDownscale({
+    cluster,
+    clock: { now: () => NOW, monotonic: () => NOW, sleep: async () => {} },
+  });
+  const zone = setOf({});
+  const fault = new Error("at /secret/path.ts");
+  assert.match(
+    webhook.onFault(fault, reviewOf(zone, 1)).message ?? "",
+    / is not allowed because an error occurred while its pods were prepared for shutdown\.$/,
+  );
+  assert.equal(webhook.onFault(fault, reviewOf(zone, 5)).allowed, true);
+});
