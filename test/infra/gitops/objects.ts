@@ -9,13 +9,22 @@ import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
 import { stampCondition } from "../../../infra/kubernetes/condition.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
-import { reportRollout, type PhasedRolloutPhase } from "../../../reconciler/phased/report.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { group, PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateObject, gateOf } from "../../reconciler/gates/builders.ts";
 import { facts, OLD } from "../../reconciler/group-status/builders.ts";
 import { busyNode, entry, node, policy, shadow, snapshot as nodeSnapshot } from "../../reconciler/nodes/fixture.ts";
-import { NEW, OLD as OLD_DB, rolloutObject, setObject, snapshot } from "../../reconciler/phased/builders.ts";
+import { decide as decidePhased } from "../../reconciler/phased/adapter.ts";
+import {
+  factsOf,
+  NEW,
+  OLD as OLD_DB,
+  rolling as phasedStep,
+  rolloutObject,
+  type Scene,
+  setObject,
+} from "../../reconciler/phased/builders.ts";
+import { checking, held as heldPhase } from "../../reconciler/phased/table.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 
@@ -74,10 +83,10 @@ function gate({ mode = "Enforce", state, verdict, hasZones = true, said, generat
   };
 }
 
-function phased(phase: PhasedRolloutPhase, updated?: readonly ["False", string]): Target {
-  const decision = reportRollout(snapshot(), { phase, message: "said", ...(updated && { updated }) });
+function phased(scene: Scene): Target {
+  const decision = decidePhased(factsOf(scene));
   const status = decision.action === "report" ? decision.status : {};
-  return { ...rolloutObject(), status };
+  return { ...rolloutObject(), status } as Target;
 }
 
 function budget(traits: readonly ZoneTraits[], more: object = {}, spec: object = {}): Target {
@@ -169,13 +178,21 @@ export const CASES: readonly Case[] = [
   ["a gate that was changed", gate({ state: "Passed", generation: 2 }), "Progressing"],
   ["a gate without a status", empty("RolloutGate"), "Progressing"],
 
-  ["a PhasedRollout that is done", phased("Updated"), "Healthy"],
-  ["a PhasedRollout that rolls", phased("Rolling"), "Progressing"],
-  ["a PhasedRollout whose checks fail", phased("Stalled", ["False", "ChecksFailed"]), "Degraded"],
-  ["a PhasedRollout that is late", phased("Stalled"), "Degraded"],
-  ["a PhasedRollout that is suspended", phased("Suspended"), "Suspended"],
-  ["a PhasedRollout without its StatefulSet", phased("ErrorSTSNotFound"), "Progressing"],
-  ["a PhasedRollout that cannot manage", phased("ErrorCannotManage"), "Degraded"],
+  ["a PhasedRollout that is done", phased({}), "Healthy"],
+  ["a PhasedRollout that rolls", phased(heldPhase("ooo", phasedStep(3))), "Progressing"],
+  [
+    "a PhasedRollout whose checks fail",
+    phased(heldPhase("ooo", checking(3, { consecutiveFailedChecks: 2 }), { check: { failureThreshold: 2 } })),
+    "Degraded",
+  ],
+  [
+    "a PhasedRollout that is late",
+    phased(heldPhase("ooo", phasedStep(3), { spec: { progressDeadlineSeconds: 100 } })),
+    "Degraded",
+  ],
+  ["a PhasedRollout that is suspended", phased({ spec: { skipCheck: true }, set: { partition: 0 } }), "Suspended"],
+  ["a PhasedRollout without its StatefulSet", phased({ set: null }), "Progressing"],
+  ["a PhasedRollout that cannot manage", phased({ set: { strategy: "OnDelete" } }), "Degraded"],
   ["a PhasedRollout without a status", empty("PhasedRollout", "sts.plus/v1alpha1"), "Progressing"],
 
   ["a budget that protects", budget([{}, {}]), "Healthy"],

@@ -1,12 +1,9 @@
 /** Builders of PhasedRollouts, their StatefulSets and pods: a test names only what matters to it. */
+import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import { readPod } from "../../../reconciler/model/pod.ts";
-import { type PhasedRollout, readPhasedRollout } from "../../../reconciler/phased/phased-rollout.ts";
-import type { PhasedSnapshot } from "../../../reconciler/phased/snapshot.ts";
-import { hashOf } from "../../../reconciler/phased/step.ts";
-import { HELD, podsByIndex, readTarget } from "../../../reconciler/phased/target.ts";
 import { podObject, statefulSetObject, type PodTraits } from "../builders.ts";
+import { checkHash, type Facts, HELD } from "./adapter.ts";
 
 export const NOW = Date.parse("2026-03-01T12:00:00Z");
 export const OLD = "db-old";
@@ -26,7 +23,7 @@ export interface RolloutTraits {
 }
 
 /** The object of a PhasedRollout of the StatefulSet `db`. */
-export function rolloutObject({ name = "guard", spec, check, query, ...traits }: RolloutTraits = {}) {
+export function rolloutObject({ name = "guard", spec, check, query, ...traits }: RolloutTraits = {}): CustomObject {
   return {
     apiVersion: "sts.plus/v1alpha1",
     kind: "PhasedRollout",
@@ -48,8 +45,6 @@ export function rolloutObject({ name = "guard", spec, check, query, ...traits }:
     ...(traits.status && { status: traits.status }),
   };
 }
-
-export const rollout = (traits?: RolloutTraits): PhasedRollout => readPhasedRollout(rolloutObject(traits), "NoData");
 
 export interface SetTraits {
   readonly replicas?: number;
@@ -153,7 +148,7 @@ export interface Scene extends RolloutTraits {
   readonly other?: RolloutTraits;
 }
 
-export function snapshot({
+export function factsOf({
   set = {},
   pods,
   younger = Infinity,
@@ -161,28 +156,25 @@ export function snapshot({
   answer,
   other,
   ...traits
-}: Scene = {}): PhasedSnapshot {
-  const object = set && setObject({ ...(pods !== undefined && countsOf(pods, set.update)), ...set });
-  const target = object ? readTarget(object) : undefined;
-  const own = withCheckHash(rollout(traits));
+}: Scene = {}): Facts {
+  const statefulSet = set ? setObject({ ...(pods !== undefined && countsOf(pods, set.update)), ...set }) : undefined;
+  const uid = statefulSet?.metadata?.uid ?? "";
   const text = pods ?? "o".repeat(set?.replicas ?? 3);
   const found = podsOf(text, set?.start ?? 0).map((pod, index) => ({
     ...pod,
     metadata: {
       ...pod.metadata,
       creationTimestamp: ago(index >= younger ? 1500 : 3600),
-      ownerReferences: [
-        { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: target?.uid ?? "", controller: true },
-      ],
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid, controller: true }],
     },
   }));
   return {
     now,
-    rollout: own,
-    target,
-    owner: other ? rollout(other) : target?.owner === own.name ? own : undefined,
-    pods: target ? podsByIndex(target, found.map(readPod)) : new Map(),
-    ...(answer && { answer: { ...answer, at: now } }),
+    rollout: withCheckHash(rolloutObject(traits)),
+    ...(other && { others: [rolloutObject(other)] }),
+    statefulSet,
+    pods: found,
+    ...(answer && { answer }),
   };
 }
 
@@ -199,10 +191,11 @@ function countsOf(text: string, update = OLD): Pick<SetTraits, "replicas" | "ava
 }
 
 /** The results of a stored step are of the present check, unless the test says which. */
-function withCheckHash(own: PhasedRollout): PhasedRollout {
-  const { rollingPodStatus: step } = own.status;
-  if (!step || "checkHash" in step) return own;
-  return { ...own, status: { ...own.status, rollingPodStatus: { ...step, checkHash: hashOf(own.check) } } };
+function withCheckHash(rollout: CustomObject): CustomObject {
+  const status = (rollout.status ?? {}) as { readonly rollingPodStatus?: object };
+  const { rollingPodStatus: step } = status;
+  if (!step || "checkHash" in step) return rollout;
+  return { ...rollout, status: { ...status, rollingPodStatus: { ...step, checkHash: checkHash(rollout) } } };
 }
 
 export const empty: QueryAnswer = { kind: "Vector", samples: 0, warnings: [] };

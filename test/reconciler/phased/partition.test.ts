@@ -1,6 +1,89 @@
-/** What becomes of the partition when a StatefulSet is resized, or gets another partition or template. */
-import { NEW, OLD, rolling } from "./builders.ts";
-import { checking, held, NEWER, passed, released, stepped, table } from "./table.ts";
+/** What becomes of the partition, by whose hand ever: adoption, deletion, resizes, other templates and other partitions. */
+import { HELD } from "./adapter.ts";
+import { ago, NEW, OLD, rolling } from "./builders.ts";
+import { checking, held, NEWER, passed, released, ROLLED_BACK, stepped, table } from "./table.ts";
+
+const SUSPENDED = { phase: "Suspended", targetUID: "uid-db", updateRevision: NEW };
+const READY_CONDITION = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: ago(5) };
+
+table("adopted, suspended, given back", [
+  [
+    "somebody has removed the claim: the partition from before the adoption is not ours",
+    { set: { owner: undefined }, status: { phase: "Updated", targetUID: "uid-db", conditions: [READY_CONDITION] } },
+    "claim",
+  ],
+  [
+    "the claim is another StatefulSet's: the partition from before returns one day",
+    {
+      set: { owner: undefined, partition: 1 },
+      status: { phase: "Updated", targetUID: "uid-other", conditions: [READY_CONDITION] },
+    },
+    "claim, before: 1",
+  ],
+  [
+    "another PhasedRollout has released it: the partition from before returns one day",
+    {
+      set: { owner: undefined, partition: 1 },
+      status: {
+        phase: "ErrorCannotManage",
+        targetUID: "uid-db",
+        conditions: [{ ...READY_CONDITION, status: "False" }],
+      },
+    },
+    "claim, before: 1",
+  ],
+  ["suspended in the middle", released(2, "ooo", rolling(2), { spec: { skipCheck: true } }), "partition 0 Suspend"],
+  ["no longer suspended in the middle", released(0, "oon", SUSPENDED), "held: Contain"],
+  [
+    "no longer suspended, all pods updated",
+    { set: { current: NEW, update: NEW, partition: 0 }, pods: "nnn", status: SUSPENDED },
+    "partition 3 Guard",
+  ],
+  [
+    "deleted while the StatefulSet is another PhasedRollout's: it is not touched",
+    { terminating: true, set: { ...NEWER, partition: 2, owner: "other" }, other: { name: "other" } },
+    "dropFinalizer",
+  ],
+  [
+    "deleted in the middle: the original partition returns, and with it the pods",
+    {
+      terminating: true,
+      set: { ...NEWER, partition: 2, annotations: { "sts.plus/original-partition": "1" } },
+      pods: "oon",
+    },
+    "give back with partition 1, 1 pods",
+  ],
+  [
+    "deleted, and the StatefulSet was held before the adoption: it is held again",
+    { terminating: true, set: { ...NEWER, annotations: { "sts.plus/original-partition": "2147483647" } } },
+    "give back with partition 2147483647, 0 pods",
+  ],
+  [
+    "claimed again after a freeze: the partition from before the first claim stays",
+    { set: { ...NEWER, owner: undefined, annotations: { "sts.plus/original-partition": "2147483647" } } },
+    "claim",
+  ],
+  [
+    "claimed with a held partition that nobody has explained: it returns as it was found",
+    { set: { ...NEWER, owner: undefined } },
+    "claim, before: 2147483647",
+  ],
+  [
+    "deleted in the middle with onDelete: freeze",
+    { terminating: true, spec: { onDelete: "freeze" }, set: { ...NEWER, partition: 2 }, pods: "oon" },
+    "give back with partition kept, 0 pods",
+  ],
+  [
+    "a deleted PhasedRollout whose finalizer is gone gives back, and claims nothing",
+    { terminating: true, finalizers: ["foregroundDeletion"] },
+    "give back with partition 0, 0 pods",
+  ],
+  [
+    "and then it does nothing",
+    { terminating: true, finalizers: ["foregroundDeletion"], set: { owner: undefined }, status: { phase: "Updated" } },
+    "Updated",
+  ],
+]);
 
 table("what becomes of the partition", [
   [
@@ -87,11 +170,40 @@ table("what becomes of the partition", [
       pods: "oon",
       status: checking(2, { consecutiveSuccessfulChecks: 3 }),
     },
-    "Rolling WaitForPodToBeUpdated@2 0/0 due in 0 s",
+    "Rolling of uid-2 WaitForPodToBeUpdated@2 0/0 due in 0 s",
   ],
   [
-    "somebody lowers the partition by one step, unless the checks have passed, unless the checks have passed",
+    "somebody lowers the partition by one step, and its checks have not passed",
     released(0, "onn", checking(1, { consecutiveSuccessfulChecks: 2 })),
     "held: Contain",
+  ],
+]);
+
+/** Far more than there are pods. */
+const MANY = 200_000_000;
+
+table("numbers without a bound", [
+  [
+    "a partition that no step explains",
+    { set: { ...NEWER, replicas: MANY, partition: 0 }, pods: "oon" },
+    "held: Contain",
+  ],
+  ["a stored step far above the replicas", released(2, "ooo", stepped(MANY)), "held: Contain"],
+  ["a step that is stored with the greatest partition", released(2, "ooo", stepped(HELD)), "held: Contain"],
+  ["a step that is stored with no integer", released(2, "ooo", stepped(Number.MAX_VALUE)), "held: Contain"],
+  [
+    "a scale-out",
+    { set: { ...NEWER, replicas: MANY }, pods: "ooon", status: checking(MANY, { replicas: 3 }) },
+    `Rolling WaitForAllPodsToBeAvailable@${MANY} 0/0`,
+  ],
+  [
+    "a rollback",
+    { set: { replicas: MANY, updated: 1 }, pods: "ox", status: ROLLED_BACK },
+    "Rolling True/Ready False/RollingBack",
+  ],
+  [
+    "all pods released",
+    { set: { ...NEWER, replicas: MANY, partition: 0 }, pods: "nnn", status: rolling(0) },
+    "Rolling WaitForPodToBeUpdated@0 0/0",
   ],
 ]);

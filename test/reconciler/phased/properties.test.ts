@@ -2,23 +2,31 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { CheckVerdict } from "../../../reconciler/checks/check.ts";
-import { targetNeedsPods } from "../../../reconciler/phased/decide-phased.ts";
-import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameJson } from "../../../infra/json.ts";
 import { runs } from "../../runs.ts";
+import { needsPods, type PhasedDecision } from "./adapter.ts";
 import {
+  carryOut,
   createWorld,
+  decideNext,
+  factsOf,
   happen,
+  type Happening,
   HAPPENINGS,
   heal,
   numberOf,
   releaseKey,
+  rolloutOf,
+  runKubelets,
   setOf,
+  sync,
   THRESHOLD,
+  tick,
   type SetFacts,
+  versionsOf,
+  wishesOf,
   type World,
 } from "./world.ts";
-import { carryOut, decide, observe, tick, versionsOf } from "./world-actor.ts";
 
 /** So often that rollouts, reverts and broken pods meet; any other change is rarer. */
 const often = fc.constantFrom(
@@ -110,8 +118,8 @@ function tickOnce(
 ): void {
   const read = versionsOf(world);
   const key = keyOf(world);
-  const { decision, verdict } = decide(world);
-  const asked = { skipCheck: world.rollout.skipCheck, paused: world.rollout.paused };
+  const { decision, verdict } = decideNext(world);
+  const asked = wishesOf(world);
   for (const { what, at } of meanwhile) happen(what, world, at);
   const { partition } = setOf(world);
   if (dies || !carryOut(decision, world, read)) return;
@@ -193,27 +201,29 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
     assert.ok(released > 0);
   });
 
-  it("what can finish does finish, and a settled object gets no write and no list of pods", () => {
+  it("what can finish does finish, with no pod replaced twice; and a settled object gets no write and no list of pods", () => {
     fc.assert(
       fc.property(history, ({ steps, ...traits }) => {
         const world = createWorld(traits);
         play(world, steps);
         for (const what of ["clear", "resume", "unsuspend", "rollingUpdate"] as const) happen(what, world, 0);
         const isDone = (): boolean => {
-          const { decision } = decide(world);
+          const { decision } = decideNext(world);
           return (
             decision.action === "report" &&
             decision.status.phase === "Updated" &&
-            isSameJson(decision.status, observe(world).rollout.status)
+            isSameJson(decision.status, rolloutOf(world).status)
           );
         };
+        const replaced: string[] = [];
         const most = 60 * (setOf(world).replicas + 3);
         for (let turn = 0; !isDone(); turn++) {
           assert.ok(
             turn < most,
-            `after ${turn} turns: ${JSON.stringify(decide(world).decision)} ${JSON.stringify(setOf(world))}`,
+            `after ${turn} turns: ${JSON.stringify(decideNext(world).decision)} ${JSON.stringify(setOf(world))}`,
           );
-          tick(world);
+          const decision = tick(world);
+          if (decision.action === "replacePod") replaced.push(decision.pod.name);
           heal(world);
           happen("advance", world, 0);
         }
@@ -221,13 +231,126 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
           happen("kubelets", world, 0);
           happen("sync", world, 0);
         }
+        assert.equal(new Set(replaced).size, replaced.length, replaced.join());
         const set = setOf(world);
         assert.equal(set.partition, set.replicas);
         assert.ok([...set.pods.values()].every((pod) => numberOf(pod) === set.template));
-        const { rollout, target } = observe(world);
-        assert.ok(target && !targetNeedsPods({ rollout, target }));
+        assert.ok(!needsPods(factsOf(world)));
       }),
       { numRuns: runs(1000) },
     );
   });
 });
+
+/** Ticks as often as controllers act, or less often. Resolves with the number of pods that were released. */
+function runOn(world: World, turns: number): number {
+  let released = 0;
+  for (let turn = 0; turn < turns; turn++) {
+    if (tick(world).action === "releasePod") released++;
+    for (const what of ["sync", "kubelets", "wait"] as const) happen(what, world, 0);
+  }
+  return released;
+}
+
+const SCALING = ["scaleUp", "scaleUp", "scaleDown", "applyMore", "sync", "kubelets", "tick", "tick"] as const;
+const scaling = fc.record({
+  replicas: fc.integer({ min: 1, max: 4 }),
+  ordered: fc.boolean(),
+  maxUnavailable: fc.integer({ min: 1, max: 3 }),
+  /** Turns before the checks begin to fail. */
+  quietFor: fc.nat(60),
+  /** Together with the template, by one write. */
+  deploy: fc.constantFrom<Happening>("deploy", "deployMore"),
+  during: fc.array(fc.constantFrom(...SCALING), { maxLength: 30 }),
+});
+
+function updated(world: World): number {
+  const { pods, template } = setOf(world);
+  return [...pods.values()].filter((pod) => numberOf(pod) === template).length;
+}
+
+/** Every step has passed, or the rollout is over. */
+function isOver(world: World): boolean {
+  const { partition, current, template } = setOf(world);
+  return partition === 0 || current === template;
+}
+
+it("however it is scaled during a rollout: once the checks fail and the scaling ends, as many pods have the latest template as steps have passed, at most", () => {
+  fc.assert(
+    fc.property(scaling, ({ quietFor, during, deploy, ...traits }) => {
+      const world = createWorld({ ...traits, guarded: true });
+      runOn(world, 8);
+      happen(deploy, world, 0);
+      const released = runOn(world, quietFor);
+      if (isOver(world)) return;
+      world.prometheus = "firing";
+      // A success that is stored releases its pod.
+      const late = runOn(world, 8);
+      if (isOver(world)) return;
+      for (const what of during)
+        if (what === "tick") tick(world);
+        else happen(what, world, 0);
+      const later = runOn(world, 60);
+      assert.equal(later, 0);
+      assert.ok(
+        updated(world) <= released + late,
+        `${updated(world)} pods, and ${released + late} steps: ${JSON.stringify(setOf(world))}`,
+      );
+    }),
+    { numRuns: runs(1000) },
+  );
+});
+
+type Crashes = (revision: number, index: number) => boolean;
+
+/** Ticks until only waiting is left. */
+function tickAll(world: World): void {
+  for (let step = 0; step < 10; step++) {
+    const decision = tick(world);
+    if (decision.action === "report" && (decision.dueAt ?? Infinity) > world.cluster.now()) return;
+  }
+}
+
+/** Ten minutes, with pods that do not come up. */
+function playWith(crashes: Crashes, world: World, rounds = 60): void {
+  for (let round = 0; round < rounds; round++) {
+    tickAll(world);
+    sync(world);
+    runKubelets(world);
+    for (const [index, pod] of setOf(world).pods)
+      if (crashes(numberOf(pod), index)) world.cluster.ail(pod.metadata.name, "crashing");
+    sync(world);
+    tickAll(world);
+    world.cluster.elapse(10_000);
+  }
+}
+
+const endOf = (world: World) => [
+  rolloutOf(world).status?.phase,
+  ...[...setOf(world).pods].map(([index, pod]) => `${index} r${numberOf(pod)} ${world.cluster.lifeOf(pod)}`),
+];
+
+for (const ordered of [true, false]) {
+  const policy = ordered ? "OrderedReady" : "Parallel";
+  it(`a template that mends a StatefulSet none of whose pods has ever come up reaches all of them (${policy})`, () => {
+    const world = createWorld({ replicas: 3, ordered, guarded: true });
+    for (const { metadata } of setOf(world).pods.values()) world.cluster.remove(metadata.name);
+    world.cluster.runAll();
+    const crashes: Crashes = (revision) => revision === 0;
+    playWith(crashes, world, 5);
+    happen("deploy", world, 0);
+    playWith(crashes, world);
+    assert.deepEqual(endOf(world), ["Updated", "0 r1 ready", "1 r1 ready", "2 r1 ready"]);
+  });
+
+  it(`a pod that a scale-out adds, and whose template does not come up any more, gets the new one in its step (${policy})`, () => {
+    const world = createWorld({ replicas: 3, ordered, guarded: true });
+    playWith(() => false, world, 5);
+    happen("deploy", world, 0);
+    playWith(() => false, world, 5);
+    assert.deepEqual(endOf(world), ["Rolling", "0 r0 ready", "1 r0 ready", "2 r1 ready"]);
+    for (let more = 0; more < 2; more++) happen("scaleUp", world, 0);
+    playWith((revision, index) => revision === 0 && index > 2, world, 90);
+    assert.deepEqual(endOf(world), ["Updated", ...[0, 1, 2, 3, 4].map((index) => `${index} r1 ready`)]);
+  });
+}

@@ -2,16 +2,18 @@
  * One StatefulSet on a small cluster, its PhasedRollout and Prometheus, for the properties of a phased rollout.
  */
 import { type ReleaseFields, keepPartition } from "../../../functions/phased/raise-partition.ts";
+import type { CheckVerdict } from "../../../reconciler/checks/check.ts";
 import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
-import type { PhasedStatus } from "../../../reconciler/phased/status.ts";
-import { HELD } from "../../../reconciler/phased/target.ts";
 import { STATEFUL_SETS, type Pod, type StatefulSet } from "../../emulator/controllers/objects.ts";
 import { REVISIONS } from "../../emulator/controllers/statefulset/revisions.ts";
-import { dig, put } from "../../emulator/objects.ts";
+import { dig, put, type KubeObject } from "../../emulator/objects.ts";
+import { add, amend } from "../../builders.ts";
 import { createSmallCluster, imageOf, NAMESPACE, ordinalOf, type SmallCluster } from "../small-cluster.ts";
-import { NOW } from "./builders.ts";
+import { decide, type Facts, HELD, judge, type PhasedDecision, type PhasedStatus } from "./adapter.ts";
+import { data, empty, NOW, rolloutObject, unreachable } from "./builders.ts";
 
 export const THRESHOLD = 2;
+const PHASED = "phasedrollouts.sts.plus";
 
 export interface World {
   readonly cluster: SmallCluster;
@@ -25,15 +27,6 @@ export interface World {
   readonly replaced: string[];
   /** Those that it has made by another template than the current one. */
   readonly made: string[];
-  rollout: {
-    version: number;
-    generation: number;
-    skipCheck: boolean;
-    paused: boolean;
-    finalizer: boolean;
-    status: PhasedStatus | undefined;
-    finalCheck: boolean;
-  };
 }
 
 interface Traits {
@@ -58,9 +51,24 @@ export function createWorld({ replicas, ordered, maxUnavailable, finalCheck = fa
     },
   });
   cluster.settle();
-  const rollout = { version: 1, generation: 1, skipCheck: false, paused: false, finalizer: false, status: undefined };
-  return { cluster, prometheus: "quiet", guarded, replaced: [], made: [], rollout: { ...rollout, finalCheck } };
+  const check = { initialDelaySeconds: 10, periodSeconds: 10, successThreshold: THRESHOLD };
+  const { spec } = rolloutObject({ spec: { finalCheck }, check });
+  add(cluster.store, "PhasedRollout", "guard", { namespace: NAMESPACE, spec: spec as object });
+  return { cluster, prometheus: "quiet", guarded, replaced: [], made: [] };
 }
+
+/** Its PhasedRollout. */
+export function rolloutOf({ cluster }: World): KubeObject & { readonly status?: PhasedStatus } {
+  const found = cluster.store.get(PHASED, NAMESPACE, "guard");
+  if (!found) throw new Error("there is no PhasedRollout");
+  return found;
+}
+
+/** Whether a user lets it roll without checks, or has paused it. */
+export const wishesOf = (world: World) => ({
+  skipCheck: dig(rolloutOf(world), "spec", "skipCheck") === true,
+  paused: rolloutOf(world).metadata.annotations?.["sts.plus/pause"] === "true",
+});
 
 /** The StatefulSet in numbers: its templates and revisions are those of the images `app:0`, `app:1`... */
 export interface SetFacts {
@@ -173,11 +181,11 @@ function change({ cluster, guarded }: World, edit: Edit): void {
   cluster.store.update(STATEFUL_SETS, kept === undefined ? after : corrected);
 }
 
-function write({ rollout }: World, field: "skipCheck" | "paused", value: boolean): void {
-  rollout[field] = value;
-  rollout.version++;
-  rollout.generation++;
-}
+const ask = (
+  { cluster }: World,
+  wish: { readonly annotations?: Record<string, string>; readonly spec?: object },
+): void => amend(cluster.store, "PhasedRollout", "guard", { namespace: NAMESPACE, ...wish });
+const pausing = (paused: boolean) => ({ annotations: { "sts.plus/pause": String(paused) } });
 
 const podAt = (world: World, at: number): string => `db-${at % Math.max(1, setOf(world).replicas)}`;
 
@@ -210,10 +218,10 @@ const MOVES = {
   fire: (world) => void (world.prometheus = "firing"),
   clear: (world) => void (world.prometheus = "quiet"),
   lose: (world) => void (world.prometheus = "down"),
-  pause: (world) => write(world, "paused", true),
-  resume: (world) => write(world, "paused", false),
-  suspend: (world) => write(world, "skipCheck", true),
-  unsuspend: (world) => write(world, "skipCheck", false),
+  pause: (world) => ask(world, pausing(true)),
+  resume: (world) => ask(world, pausing(false)),
+  suspend: (world) => ask(world, { spec: { skipCheck: true } }),
+  unsuspend: (world) => ask(world, { spec: { skipCheck: false } }),
   onDelete: (world) => change(world, (set) => part(0)(strategy("OnDelete")(set))),
   rollingUpdate: (world) => change(world, strategy("RollingUpdate")),
   recreate: ({ cluster }) => {
@@ -256,4 +264,75 @@ function recreate(cluster: SmallCluster, edit: Edit): void {
     status: { replicas: 0 },
   } as unknown as StatefulSet;
   cluster.store.create(STATEFUL_SETS, edit(fresh));
+}
+
+/** What a tick would gather. */
+export const factsOf = (world: World): Facts => ({
+  now: world.cluster.now(),
+  rollout: rolloutOf(world),
+  statefulSet: world.cluster.set("db"),
+  pods: world.cluster.podsOf("db"),
+});
+
+/** The decision of a tick, and what it took Prometheus' answer for, if it asked. */
+export function decideNext(world: World): { readonly decision: PhasedDecision; readonly verdict?: CheckVerdict } {
+  const facts = factsOf(world);
+  const decision = decide(facts);
+  if (decision.action !== "check") return { decision };
+  const answer = { quiet: empty, firing: data, down: unreachable }[world.prometheus];
+  return { decision: decide({ ...facts, answer }), verdict: judge(facts.rollout, answer) };
+}
+
+/** One decision, carried out. */
+export function tick(world: World): PhasedDecision {
+  const read = versionsOf(world);
+  const { decision } = decideNext(world);
+  carryOut(decision, world, read);
+  return decision;
+}
+
+/** The versions of the StatefulSet, and of the PhasedRollout. */
+export const versionsOf = (world: World) => ({
+  set: setOf(world).version,
+  rollout: rolloutOf(world).metadata.resourceVersion,
+});
+
+/** Carries out a decision, if what it writes to is as it was read; false for a conflict. */
+export function carryOut(decision: PhasedDecision, world: World, read: ReturnType<typeof versionsOf>): boolean {
+  const { cluster } = world;
+  const now = versionsOf(world);
+  const ofRollout = ["addFinalizer", "dropFinalizer", "report"].includes(decision.action);
+  if (ofRollout ? now.rollout !== read.rollout : now.set !== read.set) return false;
+  switch (decision.action) {
+    case "addFinalizer":
+      cluster.store.update(PHASED, put(rolloutOf(world), ["metadata", "finalizers"], ["sts.plus/finalizer"]));
+      return true;
+    case "report":
+      cluster.store.update(PHASED, { ...rolloutOf(world), status: decision.status });
+      return true;
+    case "claim": {
+      const { original } = decision;
+      cluster.annotate("db", {
+        [ANNOTATIONS.phasedRollout]: "guard",
+        ...(original !== undefined && { [ANNOTATIONS.originalPartition]: String(original) }),
+      });
+      return true;
+    }
+    case "setPartition":
+    case "releasePod": {
+      const { updateStrategy } = cluster.set("db").spec;
+      const rollingUpdate = { ...updateStrategy?.rollingUpdate, partition: decision.partition };
+      cluster.change("db", { updateStrategy: { type: "RollingUpdate", ...updateStrategy, rollingUpdate } });
+      return true;
+    }
+    case "replacePod":
+      cluster.remove(decision.pod.name);
+      return true;
+    case "releaseTarget":
+    case "dropFinalizer":
+    case "check":
+      throw new Error(`unexpected ${decision.action}`);
+    default:
+      return decision satisfies never;
+  }
 }

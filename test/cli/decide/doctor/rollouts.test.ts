@@ -9,25 +9,22 @@ import type { Phased } from "../../../../cli/decide/explain-phased.ts";
 import { readTarget } from "../../../../reconciler/phased/target.ts";
 import { group } from "../../../reconciler/builders.ts";
 import { gateOf } from "../../../reconciler/gates/builders.ts";
-import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../../reconciler/phased/builders.ts";
+import { readPhased } from "../../../reconciler/phased/adapter.ts";
+import { rolloutObject, setObject } from "../../../reconciler/phased/builders.ts";
 
 const examineGates = (gates: readonly Gate[], groups: ReadonlyMap<string, readonly Zone[]>): Finding[] =>
   ROLLOUTS.flatMap(({ find }) => find({ gates, groups, phased: [], claimed: [], now: 0 } as unknown as DoctorFacts));
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
-const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased => ({
-  rollout: rollout(traits),
-  target: set ? readTarget(setObject(set)) : undefined,
-});
+const phased: Phased = { rollout: readPhased(rolloutObject()), target: readTarget(setObject()) };
 
 /** Groups of two zones each. */
 const groupsOf = (...keys: readonly string[]) => new Map(keys.map((key) => [key, group({}, {}).zones]));
 
 describe("zonewise doctor", () => {
   it("finds a StatefulSet that names a PhasedRollout which does not manage it: nothing would release its pods", () => {
-    const { rollout } = phased();
-    const { namespace, name: owner, targetRef } = rollout;
-    const find = (claimed: DoctorFacts["claimed"]) => diagnose({ phased: [phased()], claimed });
+    const { namespace, name: owner, targetRef } = phased.rollout;
+    const find = (claimed: DoctorFacts["claimed"]) => diagnose({ phased: [phased], claimed });
     assert.deepEqual(find([{ namespace, name: targetRef, owner }]), []);
     for (const claim of [
       { namespace, name: targetRef, owner: "gone" },

@@ -2,10 +2,7 @@
  * Phased rollouts on the embedded cluster: a StatefulSet `db`, its PhasedRollout `guard`, and a Prometheus that answers
  * as the test says.
  */
-import { readFileSync } from "node:fs";
-import { parse } from "yaml";
 import { type StatefulSet, statefulSets } from "../../../../infra/kubernetes/resources.ts";
-import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
 import type { PrometheusQuery } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
@@ -15,12 +12,15 @@ import {
   type PhasedResult,
   type PhasedTools,
 } from "../../../../reconciler/phased/act/phased-tick.ts";
+import type { PhasedStatus } from "../adapter.ts";
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
-import type { Draft, KubeObject } from "../../../emulator/objects.ts";
+import { define } from "../../../demo/definitions.ts";
+import type { Pod } from "../../../emulator/controllers/objects.ts";
+import type { KubeObject } from "../../../emulator/objects.ts";
+import { imageOf } from "../../small-cluster.ts";
 import { setStage, type Stage } from "../../stage.ts";
 import { add, make } from "../../../builders.ts";
 
-const CRD = new URL("../../../../infra/manifests/crds/phasedrollouts.yaml", import.meta.url);
 export const PHASED = "phasedrollouts.sts.plus";
 export const SETS = "statefulsets.apps";
 
@@ -33,54 +33,62 @@ export interface PhasedStage extends Stage {
   readonly events: EventDraft[];
   readonly logged: string[];
   readonly asked: PrometheusQuery[];
-  readonly metrics: Metrics;
   answer: QueryAnswer | (() => Promise<QueryAnswer>);
   /** One tick of a process that remembers the earlier ones. */
   tick(more?: Partial<PhasedInput> & Partial<PhasedTools>): Promise<PhasedResult>;
   /** Ticks every 5 s of the cluster's time, or sooner if the tick says so. */
   tickFor(seconds: number): Promise<void>;
-  set(name?: string): KubeObject & Whole;
-  rollout(name?: string): KubeObject & Whole;
+  set(name?: string): StoredSet;
+  rollout(name?: string): StoredRollout;
   /** `<pod>@<image>` in order. */
   pods(): string[];
 }
 
-interface Whole {
+interface StoredSet extends KubeObject {
   readonly spec: {
     readonly replicas: number;
     readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } };
   };
-  readonly status: {
-    readonly phase?: string;
-    readonly rollingPodStatus?: { readonly status: string; readonly partition: number };
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason: string;
-      readonly message: string;
-      readonly observedGeneration: number;
-    }[];
-  };
+}
+interface StoredRollout extends KubeObject {
+  readonly status: PhasedStatus;
 }
 
-export function definition(): Draft {
-  return parse(readFileSync(CRD, "utf8")) as Draft;
-}
-
-export async function setPhasedStage(given: { readonly crd?: Draft | undefined } = {}): Promise<PhasedStage> {
+export async function setPhasedStage({ isDefined = true } = {}): Promise<PhasedStage> {
   const stage = await setStage();
-  const crd = "crd" in given ? given.crd : definition();
-  if (crd) {
-    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", crd);
-    await stage.time.advance(1000);
-  }
+  if (isDefined) await define(stage.emulator.store, ["phasedrollouts"]);
+  await stage.time.advance(1000);
   return attach(stage);
 }
+
+/** A PhasedRollout of a StatefulSet of three pods that are up, from its first tick on. */
+export async function play(
+  choices: SetChoices,
+  run: (stage: PhasedStage) => Promise<void>,
+  options?: object,
+): Promise<void> {
+  const stage = await setPhasedStage();
+  try {
+    await applySet(stage, "x:1", choices);
+    await stage.time.advance(10_000);
+    createRollout(stage, options);
+    await run(stage);
+  } finally {
+    await stage.close();
+  }
+}
+
+/** The index of the lowest pod that is released; the replicas if none is. */
+export function partitionOf(stage: PhasedStage): number {
+  const { replicas, updateStrategy } = stage.set().spec;
+  return Math.min(updateStrategy.rollingUpdate?.partition ?? 0, replicas);
+}
+
+export const reasons = ({ events }: PhasedStage): string[] => events.map(({ reason }) => reason);
 
 function attach(stage: Stage): PhasedStage {
   const { store } = stage.emulator;
   const { cluster, calls } = stage.connect();
-  const metrics = createMetrics();
   const events: EventDraft[] = [];
   const logged: string[] = [];
   const asked: PrometheusQuery[] = [];
@@ -95,10 +103,10 @@ function attach(stage: Stage): PhasedStage {
   const mayDisrupt: PhasedTools["mayDisrupt"] = async () => undefined;
   const tools: PhasedTools = { clock: stage.clock, log, successWhen: "NoData", mayDisrupt };
   let run = createPhasedTick(tools);
-  const read = (resource: string, name: string): KubeObject & Whole => {
+  const read = (resource: string, name: string): KubeObject => {
     const found = store.get(resource, "default", name);
     if (!found) throw new Error(`there is no ${resource} ${name}`);
-    return found as KubeObject & Whole;
+    return found;
   };
   const self: PhasedStage = {
     ...stage,
@@ -106,7 +114,6 @@ function attach(stage: Stage): PhasedStage {
     events,
     logged,
     asked,
-    metrics,
     answer: QUIET,
     async tick(more = {}) {
       if ("mayDisrupt" in more || "successWhen" in more) run = createPhasedTick({ ...tools, ...more });
@@ -137,16 +144,10 @@ function attach(stage: Stage): PhasedStage {
         await stage.time.advance(acted ? 500 : Math.max(500, Math.min(5000, dueAt - stage.clock.now())));
       }
     },
-    set: (name = "db") => read(SETS, name),
-    rollout: (name = "guard") => read(PHASED, name),
+    set: (name = "db") => read(SETS, name) as StoredSet,
+    rollout: (name = "guard") => read(PHASED, name) as StoredRollout,
     pods: () =>
-      store
-        .list("pods", "default")
-        .map(
-          (pod) =>
-            `${pod.metadata.name}@${(pod as unknown as { spec: { containers: { image: string }[] } }).spec.containers[0]?.image}`,
-        )
-        .toSorted(),
+      (store.list("pods", "default") as Pod[]).map((pod) => `${pod.metadata.name}@${imageOf(pod)}`).toSorted(),
   };
   return self;
 }
@@ -163,7 +164,7 @@ export interface SetChoices {
 /** Makes the StatefulSet, or gives it another template, through the API: it adds its defaults to both alike. */
 export async function applySet(stage: Stage, image: string, { name = "db", ...more }: SetChoices = {}): Promise<void> {
   const { cluster } = stage.connect();
-  const earlier = stage.emulator.store.get(SETS, "default", name) as (KubeObject & Whole) | undefined;
+  const earlier = stage.emulator.store.get(SETS, "default", name) as StoredSet | undefined;
   const {
     replicas = earlier?.spec.replicas ?? 3,
     policy = "OrderedReady",
@@ -220,16 +221,4 @@ export function createRollout(
     ...spec,
   };
   add(store, "PhasedRollout", name, { spec: whole });
-}
-
-/** Changes the stored object as a user does. */
-export function edit(
-  { emulator: { store } }: Stage,
-  resource: string,
-  name: string,
-  change: (object: KubeObject) => KubeObject,
-): void {
-  const found = store.get(resource, "default", name);
-  if (!found) throw new Error(`there is no ${resource} ${name}`);
-  store.update(resource, change(structuredClone(found)));
 }

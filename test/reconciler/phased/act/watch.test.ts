@@ -7,7 +7,8 @@ import { createPhasedTick } from "../../../../reconciler/phased/act/phased-tick.
 import { run } from "../../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../../reconciler/run/session.ts";
 import { noChecks, runInputOf } from "../../stage.ts";
-import { applySet, createRollout, edit, PHASED, type PhasedStage, QUIET, SETS, setPhasedStage } from "./stage.ts";
+import { amend } from "../../../builders.ts";
+import { applySet, createRollout, type PhasedStage, QUIET, setPhasedStage } from "./stage.ts";
 
 interface Running {
   readonly stage: PhasedStage;
@@ -90,7 +91,7 @@ it("no change of another StatefulSet wakes a tick, and a change of a PhasedRollo
     const settled = ticks();
     assert.ok(settled > 3);
     for (let i = 0; i < 40; i++) {
-      edit(stage, SETS, "other", (set) => ({ ...set, metadata: { ...set.metadata, labels: { change: String(i) } } }));
+      amend(stage.emulator.store, "StatefulSet", "other", { labels: { change: String(i) } });
       await advance(500);
     }
     assert.ok(ticks() - settled <= 5, `${ticks() - settled} ticks in 20 s`);
@@ -99,10 +100,7 @@ it("no change of another StatefulSet wakes a tick, and a change of a PhasedRollo
       return ticks();
     };
     const before = await nextTick();
-    edit(stage, PHASED, "guard", (rollout) => ({
-      ...rollout,
-      metadata: { ...rollout.metadata, annotations: { "sts.plus/pause": "true" } },
-    }));
+    amend(stage.emulator.store, "PhasedRollout", "guard", { annotations: { "sts.plus/pause": "true" } });
     await advance(2000);
     // The second one by the status that the first has written.
     assert.ok([1, 2].includes(ticks() - before));
