@@ -15,7 +15,7 @@ export interface Mutation {
  *
  *     # what the rows are about
  *     file reconciler/gates/pass.ts              of the rows below, until the next file
- *     tests reconciler/gates/{rollout,pass}      the same; test/reconciler/gates/rollout.test.ts, and the other
+ *     tests reconciler/gates/{rollout,cases}     the same; test/reconciler/gates/rollout.test.ts, and the other
  *     a gate passes only once its soak time is over
  *     - now < soakEnd(gate, stage)               what to find
  *     + now < 0                                  what to put there instead; without this line, nothing
@@ -36,7 +36,7 @@ export function readTable(text: string): Mutation[] {
   return rows.map((row) => ({ ...row, find: row.find.join("\n"), replacement: row.replacement.join("\n") }));
 }
 
-/** The paths of `reconciler/gates/{rollout,pass}`. */
+/** The paths of `reconciler/gates/{rollout,cases}`. */
 function readTests(written: string): string[] {
   const [, folder = "", names = written] = /^(.*)\{(.*)\}$/.exec(written) ?? [];
   return names.split(",").map((name) => `test/${folder}${name}.test.ts`);

@@ -8,9 +8,17 @@ import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { orphanedZone } from "../../../reconciler/model/orphans.ts";
-import { group, LAST, leftBehind, PREVIOUS, TOO_LONG, type ZoneTraits } from "../../reconciler/builders.ts";
-import { gateOf, stored, T0 } from "../../reconciler/gates/builders.ts";
-import { identityOf } from "../../../reconciler/gates/rollout.ts";
+import {
+  group,
+  LAST,
+  leftBehind,
+  PREVIOUS,
+  statefulSetObject,
+  TOO_LONG,
+  type ZoneTraits,
+} from "../../reconciler/builders.ts";
+import { follow, readOne } from "../../reconciler/gates/adapter.ts";
+import { data, gateObject, type Kind, lost, T0 } from "../../reconciler/gates/builders.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
 
@@ -50,26 +58,13 @@ function mirroring(annotations: Record<string, string>, reference: number | stri
   return worldOf(zones, { references: new Map(zones.map(({ uid }) => [uid, reading])), ...more });
 }
 
-function gated(stage?: object): World {
-  const zones = zonesOf(OUTDATED, { updateRevision: LAST }, {});
-  if (!stage) return worldOf(zones, { gates: [gateOf({ spec: { when: ["BeforeFirstZone"] } })], now: T0 });
-  const record = {
-    identity: identityOf(zones),
-    startedAt: T0,
-    zones: zones.map(({ name, status }) => ({ name, settledRevision: status.currentRevision })),
-    bypasses: [],
-    stages: [
-      {
-        point: "BeforeFirstZone" as const,
-        zone: "ingester-zone-a",
-        since: T0,
-        state: "Waiting" as const,
-        checks: [],
-        ...stage,
-      },
-    ],
-  };
-  return worldOf(zones, { gates: [stored({ spec: { when: ["BeforeFirstZone"] } }, record)], now: T0 });
+/** Zone a waits for a gate, which has had this answer. */
+function gated(answer?: Kind, check: object = {}): World {
+  const traits = [OUTDATED, { updateRevision: LAST }, {}];
+  const gate = gateObject({ spec: { when: ["BeforeFirstZone"] }, check });
+  const zones = traits.map((one, i) => statefulSetObject({ name: `ingester-zone-${"abc".charAt(i)}`, ...one }));
+  const facts = { now: T0, gates: [gate], zones, wants: "ingester-zone-a" } as const;
+  return worldOf(zonesOf(...traits), { gates: [readOne(answer ? follow(facts, answer).gate : gate)], now: T0 });
 }
 
 /** What the reconciler records of a hold that only a write finds out. */
@@ -139,34 +134,9 @@ export const WORLDS: Readonly<Partial<Record<Reason, () => World>>> = {
     }),
   BudgetUnusable: () => withBudget([OUTDATED, {}, {}], { maxUnavailable: -1 }),
   GateWaiting: () => gated(),
-  GateFailed: () => gated({ state: "Failed" }),
-  GateInvalid: () => {
-    const streak = { successes: 0, failures: 0, errors: 1, lastAt: T0 };
-    const world = gated({
-      checks: [{ name: "errors", lastVerdict: "Error", message: "BadQuery: parse error", streak }],
-    });
-    const message = "check errors: BadQuery: parse error";
-    const invalid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message, lastTransitionTime: "" };
-    return {
-      ...world,
-      gates: world.gates.map((gate) => ({
-        ...gate,
-        observedGeneration: gate.generation,
-        conditions: [invalid as never],
-      })),
-    };
-  },
-  GateUnreachable: () =>
-    gated({
-      checks: [
-        {
-          name: "errors",
-          lastVerdict: "Error",
-          message: "no answer",
-          streak: { successes: 0, failures: 0, errors: 1, lastAt: T0 },
-        },
-      ],
-    }),
+  GateFailed: () => gated(data, { failureThreshold: 1 }),
+  GateInvalid: () => gated((at) => ({ kind: "Error", code: "BadQuery", message: "parse error", at })),
+  GateUnreachable: () => gated(lost),
   LeaderNotFound: () => worldOf(zonesOf({}, leader("x"))),
   LeaderCycle: () => worldOf(zonesOf(leader("b"), leader("a"))),
   LeaderAndMirror: () => worldOf(zonesOf({}, { annotations: { ...FOLLOWER, ...MIRROR } })),

@@ -8,16 +8,16 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
-import { judgeGates } from "../../../reconciler/gates/hold.ts";
-import type { GateRecord } from "../../../reconciler/gates/record.ts";
-import { identityOf, wantedBy } from "../../../reconciler/gates/rollout.ts";
+import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
+import { wantedBy } from "../../../reconciler/gates/rollout.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";
 import { least, runs } from "../../runs.ts";
 import { budget as parse, PARTITIONS } from "../budget/builders.ts";
-import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
-import { decideNext } from "../rollout/adapter.ts";
+import { type Facts, follow, type GateStatus, judge, readOne } from "../gates/adapter.ts";
+import { data, gateObject, noData } from "../gates/builders.ts";
+import { decideNext, type Decision } from "../rollout/adapter.ts";
 import { calmDown, carryOut, createWorld, happen, observe, type Happening } from "../rollout/world.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import type { SmallCluster } from "../small-cluster.ts";
@@ -127,30 +127,32 @@ function moveAll(cluster: SmallCluster): boolean {
 }
 
 /** A gate's steps, without the results of checks. */
-const outline = (record: GateRecord | undefined): string =>
-  JSON.stringify([
-    record?.identity,
-    record?.settledAt,
-    record?.zones,
-    record?.stages.map(({ point, zone, state }) => [point, zone, state]),
-  ]);
+const outline = (gate: CustomObject | undefined): string => {
+  const { identity, settledTime, zones, stages } = (gate?.status ?? {}) as Partial<GateStatus>;
+  return JSON.stringify([identity, settledTime, zones, stages?.map(({ point, zone, state }) => [point, zone, state])]);
+};
+
+function wantsOf(ungated: Decision): Facts["wants"] {
+  const wanted = wantedBy(ungated);
+  return wanted.kind === "zone" ? (wanted.zone.name as `zone-${string}`) : wanted.kind;
+}
 
 interface Execution {
   readonly references: ReadonlyMap<string, ReferenceReading>;
   readonly spec?: object;
   readonly reservations: Map<string, Reservation>;
-  readonly gate?: GateTraits;
+  readonly gate?: CustomObject;
   readonly bad?: number;
 }
 
 /**
  * Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more.
  */
-function execute(cluster: SmallCluster, { references, spec, reservations, gate, bad = 0 }: Execution): string[] {
+function execute(cluster: SmallCluster, { references, spec, reservations, bad = 0, ...more }: Execution): string[] {
   const budget = spec && parse(spec);
   const prepared = new Map<string, number>();
   const done: string[] = [];
-  let record: GateRecord | undefined;
+  let { gate } = more;
   let left = bad;
   for (let tick = 0; tick < 5000; tick++) {
     const now = cluster.now();
@@ -170,12 +172,11 @@ function execute(cluster: SmallCluster, { references, spec, reservations, gate, 
       continue;
     }
     const objects = cluster.objects();
-    const wanted = wantedBy(decideNext(objects));
-    const view = { identity: identityOf(zones), zones, now, wanted };
-    const decision = decideNext({ ...objects, gates: gate && judgeGates([stored(gate, record)], view) });
-    const before = outline(record);
-    const next = gate && follow(gate, { record, view, answer: (at) => (left-- > 0 ? data(at) : noData(at)) });
-    record = next?.record;
+    const facts = gate && { now, gates: [gate], zones: objects.statefulSets, wants: wantsOf(decideNext(objects)) };
+    const decision = decideNext({ ...objects, gates: facts && judge(facts) });
+    const before = outline(gate);
+    const next = facts && follow(facts, (at) => (left-- > 0 ? data(at) : noData(at)));
+    gate = next?.gate;
     if (decision?.action === "finishZone") {
       carryOut(decision, cluster);
       done.push(decision.zone.name);
@@ -188,7 +189,7 @@ function execute(cluster: SmallCluster, { references, spec, reservations, gate, 
       if (granted.length > 0) continue;
     }
     // The next tick follows a step of a gate at once.
-    if (outline(record) !== before) continue;
+    if (outline(gate) !== before) continue;
     const isSynced = syncLagging(cluster);
     if (moveAll(cluster) || isSynced) continue;
     if (!decision && holds.length === 0) return done;
@@ -236,10 +237,10 @@ it("over random groups, the plan has the steps in the order in which they are th
           { resource: RESOURCE, wantedReplicas: wantedReplicas(i), reportedReplicas: 0 },
         ]),
       );
-      const gate = !isBudget && guards.when ? { spec: { when: guards.when } } : undefined;
+      const gate = !isBudget && guards.when ? gateObject({ spec: { when: guards.when } }) : undefined;
 
       const budgets = spec ? [{ ...budgetOf(spec), reservations: Object.fromEntries(reservations) }] : [];
-      const gates = gate ? [stored(gate, undefined)] : [];
+      const gates = gate ? [readOne(gate)] : [];
       const plan = planGroup({ ...worldOf([]), zones, now, budgets, gates, references }, 10_000);
       const taken = plan.steps.filter(({ action }) => action !== "PreparePods");
       const planned = taken.flatMap(({ zone, pods = [zone], replicas }) =>

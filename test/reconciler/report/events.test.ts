@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { buildEvent, draftEvents, eventName } from "../../../reconciler/report/events.ts";
 import { remember } from "../../../reconciler/report/log-lines.ts";
-import { data, noData, settledRecord, stored, viewOf } from "../gates/builders.ts";
-import { a, b, play, start, zones, zonesAt } from "../gates/play.ts";
+import { readZone } from "../../../reconciler/model/zone.ts";
+import { data, holdOf, noData, play, type Scene, settled, zones, zonesOf } from "../gates/builders.ts";
 
+const [ZONE] = zonesOf("1").map(readZone);
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 describe("the Event of an object", () => {
@@ -40,7 +40,7 @@ describe("the Event of an object", () => {
 
 describe("an Event of a rollout", () => {
   const zone = {
-    ...zonesAt("1")[0],
+    ...ZONE,
     name: "ingester-zone-a",
     observed: true,
     images: ["app:2"],
@@ -81,7 +81,7 @@ describe("an Event of a rollout", () => {
 
 describe("a zone that the StatefulSet controller has recorded, as that of Kubernetes 1.37 does, has its Event", () => {
   const at = (name: string, currentRevision: string, updateRevision = "r-2") => ({
-    ...zonesAt("1")[0],
+    ...ZONE,
     name,
     uid: name,
     observed: true,
@@ -108,28 +108,22 @@ describe("a zone that the StatefulSet controller has recorded, as that of Kubern
 });
 
 describe("a zone that a gate between zones holds has an Event", () => {
-  const before = settledRecord(zonesAt("1"));
-  const CASES = [
-    ["not if it is the first, and needs no check", before, start, a, 0, []],
-    ["if its checks are still to be asked", play({}, [0, noData]).record, zones, b, 1, ["GateWaiting"]],
-    ["if its checks fail", play({}, [0, data]).record, zones, b, 1, ["GateWaiting"]],
-    ["not if its checks have passed", play({}, [0, noData], [10, noData]).record, zones, b, 11, []],
-  ] as const;
-  for (const [what, record, all, zone, at, reasons] of CASES)
+  const NEXT: Scene = {};
+  const FIRST: Scene = { zones: zonesOf("1>2 1>2 1>2"), wants: "zone-a" };
+  for (const [what, gate, scene, at, reasons] of [
+    ["not if it is the first, and needs no check", settled(), FIRST, 0, []],
+    ["if its checks are still to be asked", play({}, [0, noData]).gate, NEXT, 1, ["GateWaiting"]],
+    ["if its checks fail", play({}, [0, data]).gate, NEXT, 1, ["GateWaiting"]],
+    ["not if its checks have passed", play({}, [0, noData], [10, noData]).gate, NEXT, 11, []],
+  ] as const)
     it(what, () => {
-      const hold = judgeGates([stored({}, record)], viewOf(all, zone, at)).holds.get(zone.uid) ?? assert.fail();
+      const hold = holdOf(gate, at, scene) ?? assert.fail();
       assert.equal(hold.reason, "GateWaiting", hold.message);
-      const outcome = {
-        namespace: "test",
-        group: "g",
-        zones: all,
-        scalingHolds: [],
-        notes: [],
-        state: "held",
-        hold,
-      } as const;
+      const all = (scene.zones ?? zones).map(readZone);
+      const common = { namespace: "test", group: "g", scalingHolds: [], notes: [] };
+      const events = draftEvents({ ...common, zones: all, state: "held", hold }, undefined, () => 0);
       assert.deepEqual(
-        draftEvents(outcome, undefined, () => 0).map(({ reason }) => reason),
+        events.map(({ reason }) => reason),
         reasons,
       );
     });

@@ -1,30 +1,26 @@
 /** Gates on the embedded cluster, asked of a scripted Prometheus. */
-import { readFileSync } from "node:fs";
 import { it } from "node:test";
-import { parse } from "yaml";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
-import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createGates } from "../../../../reconciler/gates/act/tick-gates.ts";
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
 import type { TickInput } from "../../../../reconciler/run/tick.ts";
-import type { Draft } from "../../../emulator/objects.ts";
+import { define } from "../../../demo/definitions.ts";
 import { startPrometheus, type ScriptedPrometheus } from "../../../prometheus/scripted.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
 import { add } from "../../../builders.ts";
+import type { GateStatus } from "../adapter.ts";
 
 export const GATES = "rolloutgates.zonewise.dev";
-const CRD = new URL("../../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
 
 export interface GateStage {
   readonly stage: Stage;
   readonly prometheus: ScriptedPrometheus;
   readonly events: EventDraft[];
   readonly lines: string[];
-  readonly metrics: Metrics;
   /** The checking of a new process. */
   readonly checking: (cluster: Cluster) => TickInput["checking"];
   /** Ticks of new processes, a second apart, until `done` or so many; resolves with the last result. */
@@ -36,12 +32,11 @@ export interface GateStage {
 export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
   const stage = await setStage();
   const prometheus = await startPrometheus();
-  if (crd) installGates(stage);
+  if (crd) await define(stage.emulator.store, ["rolloutgates"]);
   deploy(stage, "x:1");
   await stage.time.advance(2000);
   const events: EventDraft[] = [];
   const lines: string[] = [];
-  const metrics = createMetrics();
   const log = createLog({
     level: "info",
     write: (line) => void lines.push(line),
@@ -61,7 +56,6 @@ export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
     prometheus,
     events,
     lines,
-    metrics,
     checking,
     async tick(cluster, times, done = () => false) {
       let result = await tickOnce(stage, cluster, processOf(cluster));
@@ -105,10 +99,6 @@ export function onCluster(
 export const zonesBegun = ({ seen }: Pick<GateScene, "seen">): string =>
   [...new Set(seen.deleted.map((name) => name.slice(0, -2)))].join();
 
-export function installGates({ emulator }: Stage): void {
-  emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
-}
-
 /** Creates a gate, or changes its spec; between zones, with one check a second that passes after two successes. */
 export function writeGate({ stage, prometheus }: GateStage, spec: object = {}, check: object = {}): void {
   const { store } = stage.emulator;
@@ -129,25 +119,8 @@ export function writeGate({ stage, prometheus }: GateStage, spec: object = {}, c
   else add(store, "RolloutGate", "gate", { spec: whole });
 }
 
-export interface StoredStatus {
-  readonly identity: string;
-  readonly settledTime?: string;
-  readonly stages: readonly {
-    readonly point: string;
-    readonly zone: string;
-    readonly state: string;
-    readonly checks: readonly Record<string, unknown>[];
-  }[];
-  readonly conditions: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly reason: string;
-    readonly message: string;
-  }[];
-}
-
-export function statusOf({ stage }: GateStage): StoredStatus {
-  return stage.emulator.store.get(GATES, "default", "gate")?.["status"] as StoredStatus;
+export function statusOf({ stage }: GateStage): GateStatus {
+  return stage.emulator.store.get(GATES, "default", "gate")?.["status"] as GateStatus;
 }
 
 export const conditionOf = (gates: GateStage, type: string) =>

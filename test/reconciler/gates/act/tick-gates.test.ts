@@ -4,7 +4,8 @@ import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { Draft } from "../../../../reconciler/report/events.ts";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
-import { conditionOf, GATES, installGates, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
+import { define } from "../../../demo/definitions.ts";
+import { conditionOf, GATES, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
 
 const [A, B, C] = ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"];
 
@@ -174,7 +175,7 @@ onCluster("a baseline from before the rollout is asked for that time", async (ga
   deploy(stage, "x:2");
   await gates.tick(cluster, 30, () => prometheus.seen.length > 3);
   const times = prometheus.seen.map(({ expr, time }) => [expr, time]);
-  const { startTime } = statusOf(gates) as unknown as { startTime: string };
+  const { startTime } = statusOf(gates);
   assert.deepEqual(times.slice(0, 2).toSorted(), [
     ["x", undefined],
     ["y", String(Date.parse(startTime) / 1000)],
@@ -199,7 +200,7 @@ onCluster(
     assert.equal(calls.filter((call) => call.includes("rolloutgates")).length, 1);
     assert.equal(gates.lines.length, 1);
     assert.match(gates.lines.join(), /rolloutgates\.zonewise\.dev is not installed/);
-    installGates(gates.stage);
+    await define(gates.stage.emulator.store, ["rolloutgates"]);
     writeGate(gates, { when: ["BeforeFirstZone"] });
     await gates.stage.time.advance(10_000);
     gates.prometheus.answer = () => 1;
