@@ -1,24 +1,19 @@
 /** RolloutGroups on the embedded cluster: ticks with a writer of statuses, as a session has it. */
-import { readFileSync } from "node:fs";
-import { parse } from "yaml";
+import { after, before, describe } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { RolloutGroup } from "../../../../infra/kubernetes/custom-resources.ts";
 import { type LazyFields, type LogFields, readFields } from "../../../../infra/log.ts";
 import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
 import type { TickResult } from "../../../../reconciler/model/outcome.ts";
 import { createGroupStatuses, type GroupStatuses } from "../../../../reconciler/group-status/act/group-statuses.ts";
-import type { Draft } from "../../../emulator/objects.ts";
+import { define } from "../../../demo/definitions.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 
 export const GROUPS = "rolloutgroups.zonewise.dev";
-const CRD = new URL("../../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
-
-export const rolloutGroupDefinition = (): Draft => parse(readFileSync(CRD, "utf8")) as Draft;
 
 export async function setStatusStage({ withDefinition = true } = {}): Promise<Stage> {
   const stage = await setStage();
-  if (withDefinition)
-    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", rolloutGroupDefinition());
+  if (withDefinition) await define(stage.emulator.store, ["rolloutgroups"]);
   await stage.time.advance(1000);
   return stage;
 }
@@ -32,27 +27,33 @@ export interface Session {
   readonly settled: () => Promise<void>;
   /** One tick, and the writes that follow it at once. */
   readonly tick: (choices?: Parameters<typeof tickOnce>[2]) => Promise<TickResult>;
+  /** A tick after so many milliseconds. */
+  readonly tickIn: (ms: number, choices?: Parameters<typeof tickOnce>[2]) => Promise<TickResult>;
   readonly end: () => Promise<void>;
 }
 
-/** A group of three zones that are ready, and a session that has not run yet. */
-export async function startGroup(): Promise<{
+interface OnGroup {
   readonly stage: Stage;
   readonly session: Session;
-  readonly end: () => Promise<void>;
-}> {
-  const stage = await setStatusStage();
-  deploy(stage, "x:1");
-  await stage.time.advance(2000);
-  const session = startSession(stage);
-  return {
-    stage,
-    session,
-    async end() {
-      await session.end();
-      await stage.close();
-    },
-  };
+}
+
+/** Tests of a group of three zones that are ready, one after the other; the session has ticked once. */
+export function onGroup(title: string, tests: (on: OnGroup) => void): void {
+  describe(title, () => {
+    const on = {} as { -readonly [K in keyof OnGroup]: OnGroup[K] };
+    before(async () => {
+      on.stage = await setStatusStage();
+      deploy(on.stage, "x:1");
+      await on.stage.time.advance(2000);
+      on.session = startSession(on.stage);
+      await on.session.tick();
+    });
+    after(async () => {
+      await on.session.end();
+      await on.stage.close();
+    });
+    tests(on);
+  });
 }
 
 /** A process that has just taken the Lease. */
@@ -75,21 +76,27 @@ export function startSession(stage: Stage): Session {
     log,
     stop: ended.signal,
   });
+  async function tick(choices: Parameters<typeof tickOnce>[2] = {}): Promise<TickResult> {
+    const { namespaces = ["default"] } = choices;
+    await statuses.beginTick(namespaces);
+    const result = await tickOnce(stage, cluster, {
+      ...choices,
+      onOutcome: (outcome, tookMs) => statuses.report(outcome, { tookMs, passes: ++passes }),
+    });
+    statuses.endTick(result);
+    await settled();
+    return result;
+  }
   return {
     statuses,
     cluster,
     calls,
     logged,
     settled,
-    async tick(choices = {}) {
-      await statuses.beginTick(["default"]);
-      const result = await tickOnce(stage, cluster, {
-        ...choices,
-        onOutcome: (outcome, tookMs) => statuses.report(outcome, { tookMs, passes: ++passes }),
-      });
-      statuses.endTick(result);
-      await settled();
-      return result;
+    tick,
+    async tickIn(ms, choices) {
+      await stage.time.advance(ms);
+      return await tick(choices);
     },
     async end() {
       await statuses.flush();

@@ -1,8 +1,10 @@
-/** A namespace that forbids our calls, for example because it is being deleted, costs the others nothing. */
+/** What others forbid, or write beyond what a status can hold, costs neither their group nor others anything. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { define } from "../../../demo/definitions.ts";
 import type { Fault } from "../../../emulator/faults.ts";
-import { deploy, tickOnce } from "../../stage.ts";
+import { DELAYED, MIRROR, mirrorStage } from "../../scaling/mirror-stage.ts";
+import { deploy, notifierOf } from "../../stage.ts";
 import { groupOf, GROUPS, setStatusStage, startSession } from "./status-stage.ts";
 import { add } from "../../../builders.ts";
 
@@ -22,15 +24,7 @@ async function start(t: TestContext, given: { readonly namespaces: readonly stri
   const session = startSession(stage);
   t.after(() => session.end());
   const allow = faults.inject(given.forbidden);
-  const tick = async (): Promise<void> => {
-    await session.statuses.beginTick(given.namespaces);
-    const result = await tickOnce(stage, session.cluster, {
-      namespaces: given.namespaces,
-      onOutcome: (outcome, tookMs) => session.statuses.report(outcome, { tookMs, passes: 1 }),
-    });
-    session.statuses.endTick(result);
-    await session.settled();
-  };
+  const tick = () => session.tick({ namespaces: given.namespaces });
   return { stage, session, allow, tick, inGoing: () => store.get(GROUPS, "going", "ingester") };
 }
 
@@ -73,4 +67,37 @@ describe("RolloutGroups, if one namespace forbids", () => {
     await tick();
     assert.ok(inGoing());
   });
+});
+
+const MS = Date.UTC(2026, 0, 1);
+
+describe("a pod that says it was prepared in a far future", () => {
+  for (const [what, timestamp] of [
+    ["in milliseconds", MS],
+    ["the last second of the year 9999", 253_402_300_799],
+    ["as late as a clock can say", 8.64e12 - 1],
+  ] as const)
+    it(`${what}: holds its own zone alone, and the status says so`, async (t) => {
+      const on = await mirrorStage();
+      t.after(() => on.stage.close());
+      await define(on.stage.emulator.store, ["rolloutgroups"]);
+      await on.zones({ replicas: 3, annotations: { ...MIRROR, ...DELAYED } });
+      deploy(on.stage, "x:1", { group: "other" });
+      await on.stage.time.advance(3000);
+      await on.reference(2, 3);
+      const session = startSession(on.stage);
+      t.after(() => session.end());
+      const podHttp = { send: async () => ({ status: 200, body: JSON.stringify({ timestamp }) }) };
+      const choices = { podHttp, notifier: notifierOf(on.stage, podHttp) };
+      deploy(on.stage, "x:2", { group: "other" });
+      await on.stage.time.advance(1000);
+      const { outcomes } = await session.tick(choices);
+      const states = outcomes.map(({ group, state }) => [group, state]).toSorted();
+      assert.deepEqual(states, [
+        ["ingester", "settled"],
+        ["other", "acted"],
+      ]);
+      const [block] = groupOf(on.stage)?.status?.holds ?? [];
+      assert.equal(block?.reason, timestamp > 253_402_300_799 ? "PrepareFailed" : "DelayNotReached");
+    });
 });
