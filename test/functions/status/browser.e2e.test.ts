@@ -1,13 +1,27 @@
 /** The status page in a real browser, beside a run on the embedded cluster. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { after, before, describe, it } from "node:test";
+import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { assertAccessible } from "./accessibility.ts";
-import { openBrowser, WITHOUT_BROWSER } from "./chromium.ts";
-import { type Scene, setScene } from "./scene.ts";
+import { openBrowser, type Scene, setScene, WITHOUT_BROWSER } from "./scene.ts";
 
 /** Milliseconds: a machine may be busy with other tests. */
 const TIMEOUT_MS = 60_000;
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Fails with each fault of accessibility, by axe, and its element. The page must be open without a content security policy (`bypassCSP`). */
+async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(AXE);
+  const { violations, passes } = await page.evaluate<AxeResults>("axe.run()");
+  assert.deepEqual(
+    violations.map(({ id, nodes }) => [id, ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
+    [],
+  );
+  assert.ok(passes.some(({ id }) => id === "color-contrast"));
+}
 
 describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_000 }, () => {
   let browser: Browser;

@@ -2,10 +2,12 @@
  * A run to look at: the embedded cluster with three groups under a budget each, the reconciler, and the status page
  * beside them.
  */
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Browser, chromium } from "playwright-core";
 import { parseAllDocuments } from "yaml";
 import { systemClock } from "../../../infra/clock.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
@@ -89,3 +91,15 @@ async function untilReady({ store }: Emulator): Promise<void> {
     (group as { readonly status?: { readonly phase?: string } }).status?.phase === "Ready";
   while (store.list("rolloutgroups.zonewise.dev", NAMESPACE).filter(isReady).length < GROUPS.length) await sleep(100);
 }
+
+/** Debian's Chromium, or one that CHROMIUM names. */
+const PATH = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+
+/** False, or why tests in a browser are left out. */
+export const WITHOUT_BROWSER = existsSync(PATH)
+  ? false
+  : `there is no browser: apt-get install chromium, or set CHROMIUM to the path of one`;
+
+/** Root may not use the browser's sandbox; the pages are our own. */
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: PATH, args: ["--no-sandbox", "--disable-dev-shm-usage"] });

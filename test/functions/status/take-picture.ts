@@ -6,8 +6,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openBrowser } from "./chromium.ts";
-import { setScene } from "./scene.ts";
+import { openBrowser, setScene } from "./scene.ts";
 
 const FOLDER = join(import.meta.dirname, "../../../docs/status-page");
 /** Milliseconds: slow enough for a budget's status to be written while pods are replaced. */

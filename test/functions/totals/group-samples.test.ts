@@ -7,18 +7,24 @@ import type { GroupPhase, ZoneRow } from "../../../reconciler/group-status/statu
 const TIME = "2026-01-01T00:00:00Z";
 const AT = { most: 10, now: Date.parse(TIME) };
 
+type Status = Parameters<typeof sampleGroups>[0][number]["status"];
+
+/** The series of a group with this status, by the time of its last tick. */
+const sample = (status: Partial<Status>, lastTick?: string) =>
+  sampleGroups(
+    [{ namespace: "cache", deadline: 1800, status: { group: "ingester", ...status } }],
+    { passes: 1, series: new Map(), ...(lastTick !== undefined && { lastTick }) },
+    AT,
+  );
+
 /** The series of the progress clock. */
 function clockOf(phase: GroupPhase, reason?: string): number {
   const held = { phase: "Waiting", message: "", cause: "", objects: [], since: TIME } as const;
   const holds = reason === undefined ? [] : [{ reason, ...held }];
-  const status = { group: "ingester", phase, holds, progress: { stepsLeft: 1, startTime: TIME, lastStepTime: TIME } };
-  const samples = sampleGroups([{ namespace: "cache", deadline: 1800, status }], { passes: 1, series: new Map() }, AT);
-  assert.equal(
-    samples.get(METRICS.progressDeadline.name)?.length,
-    samples.get(METRICS.lastStep.name)?.length,
-    "an alert joins them",
-  );
-  return samples.get(METRICS.lastStep.name)?.length ?? 0;
+  const samples = sample({ phase, holds, progress: { stepsLeft: 1, startTime: TIME, lastStepTime: TIME } });
+  const shown = samples.get(METRICS.lastStep.name)?.length;
+  assert.equal(samples.get(METRICS.progressDeadline.name)?.length, shown, "an alert joins them");
+  return shown ?? 0;
 }
 
 describe("the progress clock", () => {
@@ -35,86 +41,54 @@ describe("the progress clock", () => {
 });
 
 describe("the duration of a rollout", () => {
-  const durationOf = (progress?: { readonly completionTime?: string }): number | undefined => {
-    const status = {
-      group: "ingester",
-      ...(progress && { progress: { stepsLeft: 0, startTime: TIME, lastStepTime: TIME, ...progress } }),
-    };
-    const totals = { passes: 1, lastTick: "2026-01-01T00:00:30Z", series: new Map() };
-    return sampleGroups([{ namespace: "cache", deadline: 1800, status }], totals, AT).get(
-      METRICS.rolloutDuration.name,
-    )?.[0]?.value;
-  };
-  it("is that of the last one once it is over", () =>
-    assert.equal(durationOf({ completionTime: "2026-01-01T00:00:07Z" }), 7));
-  it("grows with the ticks while it is under way", () => assert.equal(durationOf({}), 30));
-  it("is not shown for a group that has never rolled out", () => assert.equal(durationOf(), undefined));
+  const progress = { stepsLeft: 0, startTime: TIME, lastStepTime: TIME };
+  for (const [name, status, seconds] of [
+    [
+      "is that of the last one once it is over",
+      { progress: { ...progress, completionTime: "2026-01-01T00:00:07Z" } },
+      7,
+    ],
+    ["grows with the ticks while it is under way", { progress }, 30],
+    ["is not shown for a group that has never rolled out", {}, undefined],
+  ] as const)
+    it(name, () =>
+      assert.equal(sample(status, "2026-01-01T00:00:30Z").get(METRICS.rolloutDuration.name)?.[0]?.value, seconds),
+    );
 });
 
-it("the durations of reconciles are a histogram with cumulative buckets", () => {
-  const timedWithin = [0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2];
-  const totals = {
-    reconciles: 9,
-    passes: 1,
-    failures: 0,
-    podsReplaced: 0,
-    timed: 3,
-    timedWithin,
-    seconds: 12,
-    failing: false,
-  };
-  const samples = sampleGroups(
-    [{ namespace: "cache", deadline: 1800, status: { group: "ingester", totals } }],
-    { passes: 1, series: new Map() },
-    AT,
-  );
-  const shown = samples
-    .get(METRICS.groupDuration.name)
-    ?.map(({ labels, value, metricName }) => [metricName?.split("_").at(-1), labels["le"], value]);
-  assert.deepEqual(shown?.slice(0, 4), [
-    ["bucket", 0.005, 0],
-    ["bucket", 0.01, 1],
-    ["bucket", 0.025, 1],
-    ["bucket", 0.05, 2],
-  ]);
-  assert.deepEqual(shown.slice(-3), [
+describe("the durations of reconciles are a histogram", () => {
+  const totals = { reconciles: 9, passes: 1, failures: 0, podsReplaced: 0, timed: 3, seconds: 12, failing: false };
+  const shown = (timedWithin?: readonly number[]) =>
+    sample({ totals: { ...totals, ...(timedWithin && { timedWithin }) } })
+      .get(METRICS.groupDuration.name)
+      ?.map(({ labels, value, metricName }) => [metricName?.split("_").at(-1), labels["le"], value]);
+  const END = [
     ["bucket", "+Inf", 3],
     ["sum", undefined, 12],
     ["count", undefined, 3],
-  ]);
-});
+  ];
 
-it("the histogram has no buckets where the definition drops them", () => {
-  const totals = { reconciles: 9, passes: 1, failures: 0, podsReplaced: 0, timed: 3, seconds: 12, failing: false };
-  const samples = sampleGroups(
-    [{ namespace: "cache", deadline: 1800, status: { group: "ingester", totals } }],
-    { passes: 1, series: new Map() },
-    AT,
-  );
-  assert.deepEqual(
-    samples.get(METRICS.groupDuration.name)?.map(({ labels, value }) => [labels["le"], value]),
-    [
-      ["+Inf", 3],
-      [undefined, 12],
-      [undefined, 3],
-    ],
-  );
+  it("with cumulative buckets", () => {
+    const all = shown([0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
+    assert.deepEqual(all?.slice(0, 4), [
+      ["bucket", 0.005, 0],
+      ["bucket", 0.01, 1],
+      ["bucket", 0.025, 1],
+      ["bucket", 0.05, 2],
+    ]);
+    assert.deepEqual(all.slice(-3), END);
+  });
+  it("without buckets where the definition drops them", () => assert.deepEqual(shown(), END));
 });
 
 const PODS = { replicas: 3, pods: 3, updated: 3, ready: 3, paused: false };
 const ROW = { ...PODS, currentRevision: "1", updateRevision: "1", generation: 1, observedGeneration: 1 };
 
-function samplesOf(zones: readonly ZoneRow[], name: string): readonly (readonly [zone: unknown, value: number])[] {
-  const samples = sampleGroups(
-    [{ namespace: "cache", deadline: 1800, status: { group: "ingester", zones } }],
-    { passes: 1, series: new Map() },
-    AT,
-  );
-  return (samples.get(name) ?? []).map(({ labels: { namespace, rollout_group, zone }, value }) => {
+const samplesOf = (zones: readonly ZoneRow[], name: string): readonly (readonly [zone: unknown, value: number])[] =>
+  (sample({ zones }).get(name) ?? []).map(({ labels: { namespace, rollout_group, zone }, value }) => {
     assert.deepEqual([namespace, rollout_group], ["cache", "ingester"]);
     return [zone, value];
   });
-}
 
 it("the end of a bypass is shown for the zones that have one, until it is over", () => {
   const zones = [

@@ -4,12 +4,15 @@ import { after, before, describe, it } from "node:test";
 import { showTotals } from "../../../functions/totals/show-totals.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { run } from "../../../reconciler/run/run.ts";
-import { budgetDefinition, BUDGETS, writeBudget } from "../../reconciler/budget-stage.ts";
+import { define } from "../../demo/definitions.ts";
+import { BUDGETS, writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, runInputOf, type Stage } from "../../reconciler/stage.ts";
-import { amend } from "../../builders.ts";
+import { add, drop } from "../../builders.ts";
 import { GROUPS, setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
 
 const GROUP = '{namespace="default",rollout_group="ingester"}';
+const READY = 'zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}';
+const isShown = (seen: ReadonlyMap<string, number>): boolean => seen.has(`zonewise_pods_replaced_total${GROUP}`);
 
 /** A replica of the functions; resolves with the value of each series of a scrape. */
 function startReplica(
@@ -75,21 +78,17 @@ describe("the reconciler's totals in the functions' metrics", () => {
     const ticks = first.get('zonewise_ticks_total{result="ok"}') ?? 0;
     assert.ok(ticks >= 1, `${ticks} ticks`);
     assert.equal(first.get(`rollout_operator_group_reconciles_total${GROUP}`), ticks);
-    assert.equal(first.get(`zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`), 1);
+    assert.equal(first.get(READY), 1);
     assert.equal(
       first.get(`rollout_operator_last_successful_group_reconcile_timestamp_seconds${GROUP}`),
       first.get("zonewise_last_tick_timestamp_seconds"),
     );
 
-    const version = stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata
-      .resourceVersion;
+    const version = stage.emulator.store.get(GROUPS, "default", "ingester")?.metadata.resourceVersion;
     await reconcile(stage, 12, "run-2");
     await stage.time.advance(5000);
     const second = await scrape();
-    assert.equal(
-      stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata.resourceVersion,
-      version,
-    );
+    assert.equal(stage.emulator.store.get(GROUPS, "default", "ingester")?.metadata.resourceVersion, version);
     const more = second.get('zonewise_ticks_total{result="ok"}') ?? 0;
     assert.ok(more > ticks);
     assert.equal(second.get(`rollout_operator_group_reconciles_total${GROUP}`), more);
@@ -119,7 +118,7 @@ describe("the reconciler's totals in the functions' metrics", () => {
 
   it("say of each budget whether it protects, as its status does, and nothing of one that was not looked at", async () => {
     const { store } = stage.emulator;
-    store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition());
+    await define(store, ["zoneawarepoddisruptionbudgets"]);
     await stage.time.advance(5000);
     const zones = [
       { name: "zone-a", expected: 3, healthy: 3 },
@@ -150,7 +149,6 @@ describe("the reconciler's totals in the functions' metrics", () => {
   it("are shown by one replica, and by another once that is gone", async () => {
     const [one, two] = [startReplica(stage, "one"), startReplica(stage, "two")];
     await stage.time.advance(5000);
-    const isShown = (seen: ReadonlyMap<string, number>): boolean => seen.has(`zonewise_pods_replaced_total${GROUP}`);
     assert.deepEqual([isShown(await one()), isShown(await two())], [true, false]);
     await stage.time.advance(60_000);
     assert.deepEqual([isShown(await two()), isShown(await one())], [false, true]);
@@ -160,7 +158,6 @@ describe("the reconciler's totals in the functions' metrics", () => {
 
   it("are shown by no replica that cannot learn in time if it is still the one", async () => {
     const [one, two] = [startReplica(stage, "slow"), startReplica(stage, "other")];
-    const isShown = (seen: ReadonlyMap<string, number>): boolean => seen.has(`zonewise_pods_replaced_total${GROUP}`);
     await stage.time.advance(95_000);
     assert.equal(isShown(await one()), true);
     await stage.time.advance(95_000);
@@ -181,44 +178,34 @@ describe("the reconciler's totals in the functions' metrics", () => {
   it("are read at most every 5 seconds, however often somebody scrapes", async () => {
     const scrape = startReplica(stage, "two");
     await stage.time.advance(95_000);
-    await scrape();
-    deploy(stage, "x:1", { group: "store" });
-    const again = await Promise.all([scrape(), scrape()]);
-    assert.deepEqual(
-      again.map((seen) => seen.has('zonewise_ticks_total{result="ok"}')),
-      [true, true],
-    );
+    assert.ok(isShown(await scrape()));
+    drop(stage.emulator.store, "RolloutGroup", "ingester");
+    assert.deepEqual((await Promise.all([scrape(), scrape()])).map(isShown), [true, true]);
+    await stage.time.advance(5000);
+    assert.ok(!isShown(await scrape()));
   });
 });
 
 describe("without totals", () => {
-  it("where one of several namespaces may not be read, the groups of the others are shown", async (t) => {
-    const stage = await setStatusStage();
-    t.after(() => stage.close());
-    deploy(stage, "x:1");
-    await stage.time.advance(2000);
-    await reconcile(stage, 12, "run-1");
-    const allow = stage.emulator.faults.inject({ verb: "list", namespace: "gone", effect: { kind: "forbidden" } });
-    const shown = await startReplica(stage, "one", { namespaces: ["gone", "default"] })();
-    allow();
-    assert.equal(shown.get(`zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`), 1);
-  });
-
-  const READY = `zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`;
   const PROTECTING = 'zonewise_disruption_budget_protecting{namespace="default",budget="a",reason="Protecting"}';
-  for (const [what, resource, expected, text] of [
-    ["budgets may not be listed, the groups are shown", BUDGETS, [1, undefined], "some of the reconciler's totals"],
-    ["groups may not be listed, the budgets are shown", GROUPS, [undefined, 1], "some of the reconciler's totals"],
-    ["neither may be listed, none is shown", undefined, [undefined, undefined], "the reconciler's totals"],
+  const SOME = ["some of the reconciler's totals are not in the metrics"];
+  for (const [what, forbidden, expected, lines] of [
+    ["where one of several namespaces may not be read, the others are shown", { namespace: "gone" }, [1, 1], []],
+    ["where budgets may not be listed, the groups are shown", { resource: BUDGETS }, [1, undefined], SOME],
+    ["where groups may not be listed, the budgets are shown", { resource: GROUPS }, [undefined, 1], SOME],
+    [
+      "where neither may be listed, none is shown",
+      {},
+      [undefined, undefined],
+      ["the reconciler's totals are not in the metrics"],
+    ],
   ] as const)
-    it(`where ${what}, which is logged once`, async (t) => {
+    it(`${what}, and what is left out is logged once`, async (t) => {
       const stage = await setStatusStage();
       t.after(() => stage.close());
-      deploy(stage, "x:1");
       const { store, faults } = stage.emulator;
-      store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition());
+      await define(store, ["zoneawarepoddisruptionbudgets"]);
       await stage.time.advance(5000);
-      writeBudget(stage, {}, "a");
       const condition = {
         type: "Protecting",
         status: "True",
@@ -226,17 +213,17 @@ describe("without totals", () => {
         message: "",
         lastTransitionTime: "",
       };
-      amend(store, "ZoneAwarePodDisruptionBudget", "a", { status: { conditions: [condition] } });
-      await reconcile(stage, 12, "run-1");
-      faults.inject({ verb: "list", ...(resource !== undefined && { resource }), effect: { kind: "forbidden" } });
+      add(store, "ZoneAwarePodDisruptionBudget", "a", { spec: {}, status: { conditions: [condition] } });
+      add(store, "RolloutGroup", "ingester", { status: { group: "ingester", phase: "Ready" } });
+      faults.inject({ verb: "list", ...forbidden, effect: { kind: "forbidden" } });
       const logged: string[] = [];
-      const scrape = startReplica(stage, "one", { logged });
+      const scrape = startReplica(stage, "one", { namespaces: ["gone", "default"], logged });
       for (let scrapes = 0; scrapes < 2; scrapes++) {
         const shown = await scrape();
         assert.deepEqual([shown.get(READY), shown.get(PROTECTING)], expected);
         await stage.time.advance(5000);
       }
-      assert.deepEqual(logged, [`${text} are not in the metrics`]);
+      assert.deepEqual(logged, lines);
     });
 
   it("on a cluster that knows no RolloutGroup, the ticks are shown and the scrape works", async () => {

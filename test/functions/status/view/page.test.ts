@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { renderPage } from "../../../../functions/status/view/page.ts";
-import { type PageRecords, sortGroups, UNREAD } from "../../../../functions/status/view/records.ts";
-import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
+import {
+  keyOf,
+  type PageGroup,
+  type PageRecords,
+  sortGroups,
+  UNREAD,
+} from "../../../../functions/status/view/records.ts";
 import { stored, group, live, pod, records, zone } from "../samples.ts";
 import { NO_TICK, NOT_YET, OLD, SENTENCES, store } from "../sentences.ts";
 
@@ -139,19 +144,59 @@ describe("the status page shows", () => {
     assert.match(textOf({ groups: [store] }, "default/b"), /No rollout group default\/b\./));
 });
 
-describe("statuses of other versions", () => {
-  const CASES: readonly (readonly [string, unknown])[] = [
-    ["nothing", {}],
-    ["a phase of a later version", { phase: "Hovering" }],
-    ["a zone with a name alone", { zones: [{ name: "zone-a" }] }],
-    ["a block with a reason alone", { holds: [{ reason: "Other" }] }],
-    ["a step without fields", { plan: [{}], progress: {} }],
+describe("groups", () => {
+  const ORDER: readonly PageGroup[] = [
+    group("blocked-for-long", { phase: "Blocked", holds: [stored({ since: "2026-11-21T00:00:00Z" })] }),
+    group("blocked", { phase: "Blocked", holds: [stored()] }),
+    group("waiting-for-long", { phase: "Waiting", holds: [stored({ since: "2026-11-21T00:00:00Z" })] }),
+    group("paused", { phase: "Paused", holds: [stored()] }),
+    group("ready-but-not-scaled", { phase: "Ready", holds: [stored({ phase: "Waiting" })] }),
+    group("waiting", { phase: "Waiting", holds: [stored()] }),
+    group("without-status"),
+    group("rolling-and-held", { phase: "RollingOut", holds: [stored()] }),
+    group("rolling", { phase: "RollingOut" }),
+    group("a", { phase: "Ready" }),
+    group("b", { phase: "Ready" }),
   ];
-  for (const [what, status] of CASES)
-    it(`with ${what} are shown as far as they go, in front`, () => {
-      const odd = group("odd", status as Partial<RolloutGroupStatus>);
-      const groups = sortGroups([group("a", { phase: "Ready" }), odd]);
-      assert.equal(groups[0], odd);
-      assert.match(textOf({ groups }), /default\/odd/);
+
+  it("come in this order: what is blocked, then what waits, or is not known yet, what moves, what is done", () => {
+    assert.deepEqual(sortGroups(ORDER.toReversed()).map(keyOf), ORDER.map(keyOf));
+    assert.match(textOf({ groups: ORDER }), /default\/without-status/);
+  });
+});
+
+it("no character of a text that is not seen, or that turns others round, reaches the page as such", () => {
+  const message = "all is well \u202E.degnad ni si ti\u2066 and\u200B so on \uFEFF";
+  const html = renderPage({
+    records: records({ groups: [group("a", { phase: "Waiting", message })] }),
+    focus: undefined,
+  });
+  assert.ok(html.includes(String.raw`all is well \u202e.degnad ni si ti\u2066 and\u200b so on \ufeff`), html);
+});
+
+it("no text of an object becomes HTML", () => {
+  const evil = `"><script>alert(1)</script><img src=x onerror='alert(2)'>`;
+  const spoil = (value: unknown): unknown =>
+    typeof value === "string" && value !== UNREAD
+      ? evil
+      : Array.isArray(value)
+        ? value.map(spoil)
+        : typeof value === "object" && value !== null
+          ? Object.fromEntries(Object.entries(value).map(([key, part]) => [key, spoil(part)]))
+          : value;
+  const traits = SENTENCES.map(([, traits]) => ({ ...traits, zones: new Map() }));
+  for (const all of [...traits, { groups: [group(evil, { phase: "Ready" })] }]) {
+    const html = renderPage({
+      records: { ...(spoil(records(all)) as PageRecords), zones: new Map() },
+      focus: undefined,
     });
+    assert.equal(html.split("<script>").length, 2, "the page's own");
+    assert.doesNotMatch(html, /<img/);
+    assert.doesNotMatch(html, /"><script>alert/);
+  }
+  const zones = new Map([["default/store", [live("zone-a", [pod(evil, evil)], [evil])]]]);
+  assert.doesNotMatch(
+    renderPage({ records: records({ groups: [store], zones }), focus: "default/store" }),
+    /<img|"><script>alert/,
+  );
 });
