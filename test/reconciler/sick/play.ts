@@ -11,7 +11,7 @@ import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import { budget as parse, PARTITIONS } from "../budget/builders.ts";
 import { chooseScale, grantPods } from "../plan/shell.ts";
-import { decideNext } from "../rollout/adapter.ts";
+import { decideNext, decideWithoutPods } from "../rollout/adapter.ts";
 import { createWorld, PAUSED } from "../rollout/world.ts";
 import { MIRROR } from "../scaling/mirror-stage.ts";
 import type { SmallCluster, Template } from "../small-cluster.ts";
@@ -46,6 +46,8 @@ const event = fc.oneof(
     minutes: fc.integer({ min: 1, max: 40 }),
   }),
   fc.record({ what: fc.constant("pause" as const), zone: fc.nat(3) }),
+  // A quota of the namespace lets the controllers create no more pods.
+  fc.record({ what: fc.constant("fill" as const) }),
   fc.record({ what: fc.constant("ticks" as const), ticks: fc.integer({ min: 1, max: 8 }) }),
 );
 
@@ -77,6 +79,8 @@ type SickEvent = SickGroup["events"][number];
 
 export interface Played {
   readonly isSettled: boolean;
+  /** A settled group gets no second read. */
+  readonly readsPods: boolean;
   readonly holds: readonly Hold[];
   /** Zones that had pods that were not ready when the user's cure began. */
   readonly sickZones: number;
@@ -226,6 +230,7 @@ class Play {
     if (one.what === "ticks") return this.#ticks(one.ticks);
     if (one.what === "deploy") return this.#deploy(one.sickness);
     if (one.what === "scale") return this.#scaleBy(one.by);
+    if (one.what === "fill") return cluster.limitPods(true);
     const zone = names[one.zone % names.length] ?? assert.fail();
     if (one.what === "pause") return cluster.annotate(zone, { [PAUSED]: "true" });
     const name = `${zone}-${one.pod % Math.max(1, cluster.set(zone).spec.replicas ?? 0)}`;
@@ -251,6 +256,7 @@ class Play {
   cure(): void {
     const { cluster, names } = this;
     const { shape, cure } = this.#group;
+    cluster.limitPods(false);
     for (const name of names) cluster.annotate(name, { [PAUSED]: undefined });
     if (cure.reverts) this.#scaleBy((shape.sizes[0] ?? 1) - this.#reference);
     const isSick = names.some(
@@ -292,5 +298,7 @@ export function playSickGroup(group: SickGroup): Played {
     cluster.elapse(isOver && !isSettled ? MINUTE : 2000);
   }
   const tookMs = cluster.now() - curedAt;
-  return { isSettled: play.holds.length === 0 && tookMs < HORIZON, holds: play.holds, sickZones, tookMs, violations };
+  const isSettled = play.holds.length === 0 && tookMs < HORIZON;
+  const readsPods = decideWithoutPods(cluster.objects()) !== undefined;
+  return { isSettled, readsPods, holds: play.holds, sickZones, tookMs, violations };
 }
