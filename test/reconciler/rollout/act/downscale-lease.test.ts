@@ -2,12 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Lease } from "../../../../infra/kubernetes/resources.ts";
-import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import type { Effect } from "../../../emulator/faults.ts";
-import type { KubeObject } from "../../../emulator/objects.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
-import { add } from "../../../builders.ts";
 
 const LEASES = "leases.coordination.k8s.io";
 const JUDGED = { "grafana.com/prepare-downscale": "true" };
@@ -26,74 +23,26 @@ async function set(t: TestContext, judged: readonly string[]): Promise<{ stage: 
 
 const leaseOf = ({ emulator }: Stage): Lease | undefined => emulator.store.list(LEASES, "default")[0];
 
-/** One tick: the hold of the group, and the writes of Leases and pods in order. */
-async function tickAndWrites(stage: Stage) {
+/** One tick: the writes of Leases and pods in order. */
+async function tickAndWrites(stage: Stage): Promise<string[]> {
   const { cluster, calls } = stage.connect();
-  const { outcomes } = await tickOnce(stage, cluster);
-  const [outcome] = outcomes;
+  await tickOnce(stage, cluster);
   const writes = calls.filter((call) => !call.startsWith("GET") && /leases|pods/.test(call));
-  return {
-    hold: outcome?.state === "held" ? outcome.hold.message : undefined,
-    writes: writes.map((call) => call.replace(/ (?:\S+\/)*(leases|pods)\b.*$/, " $1")),
-  };
-}
-
-function writeLease({ emulator, time }: Stage, holder: string, pending: object = {}): void {
-  add(emulator.store, "Lease", nameLease("ingester", ""), {
-    annotations: { statefulset: "ingester-zone-b", "zonewise/pending-downscales": JSON.stringify(pending) },
-    spec: { holderIdentity: holder, leaseDurationSeconds: 13, renewTime: new Date(time.now()).toISOString() },
-  });
+  return writes.map((call) => call.replace(/ (?:\S+\/)*(leases|pods)\b.*$/, " $1"));
 }
 
 describe("a rollout", () => {
   it("takes the Lease if a webhook judges the downscales of another zone, and releases it after the deletions", async (t) => {
     const { stage, seen } = await set(t, ["b"]);
-    const { writes } = await tickAndWrites(stage);
-    assert.deepEqual(writes, ["POST leases", "DELETE pods", "PUT leases"]);
+    assert.deepEqual(await tickAndWrites(stage), ["POST leases", "DELETE pods", "PUT leases"]);
     assert.deepEqual([seen.deleted.length, leaseOf(stage)?.spec?.holderIdentity], [1, ""]);
   });
 
   for (const judged of [[], ["a"]])
     it(`takes no Lease if a webhook judges the downscales of ${judged.length === 0 ? "no zone" : "its own zone alone"}`, async (t) => {
       const { stage } = await set(t, judged);
-      assert.deepEqual((await tickAndWrites(stage)).writes, ["DELETE pods"]);
+      assert.deepEqual(await tickAndWrites(stage), ["DELETE pods"]);
     });
-
-  it("waits while the Lease is held for a downscale, and goes on once it is free", async (t) => {
-    const { stage, seen } = await set(t, ["b"]);
-    writeLease(stage, "request");
-    assert.deepEqual(await tickAndWrites(stage), {
-      hold: "ingester-zone-a waits: the downscale Lease of its group is held for ingester-zone-b",
-      writes: [],
-    });
-    await stage.time.advance(18_000);
-    await tickAndWrites(stage);
-    assert.equal(seen.deleted.length, 1);
-  });
-
-  it("waits while an admitted downscale of another zone may still be stored", async (t) => {
-    const { stage, seen } = await set(t, ["b"]);
-    const { metadata } = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b") as KubeObject;
-    const at = new Date(stage.time.now()).toISOString();
-    const pending = {
-      uid: metadata.uid,
-      generation: metadata.generation,
-      from: 3,
-      to: 2,
-      prepared: { start: 2, end: 3 },
-      at,
-    };
-    writeLease(stage, "", { "ingester-zone-b": pending });
-    const { hold, writes } = await tickAndWrites(stage);
-    assert.match(
-      hold ?? "",
-      /^ingester-zone-a waits: the downscale of ingester-zone-b from 3 to 2 replicas, admitted at .* may still be stored$/,
-    );
-    assert.deepEqual(writes, ["PUT leases", "PUT leases"]);
-    await stage.time.advance(91_000);
-    await tickAndWrites(stage);
-    assert.equal(seen.deleted.length, 1);
-  });
 
   it("deletes nothing once the Lease may have passed to another", async (t) => {
     const { stage, seen } = await set(t, ["b"]);
