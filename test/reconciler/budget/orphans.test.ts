@@ -4,12 +4,12 @@ import { describe, it } from "node:test";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { leftBehind, type ZoneTraits } from "../builders.ts";
+import { leftBehind, traitsOf, type ZoneScene } from "../builders.ts";
 import { type AskedEviction, type Facts, startProcess } from "./adapter.ts";
 import { factsOf, guarded, PARTITIONS } from "./builders.ts";
 
 const B = "ingester-zone-b";
-const UNREADY = { pods: { 0: { ready: false } } };
+const POD = "ingester-zone-a-0";
 
 const isOf =
   (zone: string) =>
@@ -32,57 +32,34 @@ const outside = (facts: Facts, zone: string): Facts => ({
 });
 
 /** Zones a and c as they are, and what is left of zone b. */
-const world = (left: ZoneTraits, spec: object = {}): Facts =>
-  orphan(factsOf({ spec }), B, leftBehind({ name: B, ...left }));
+const world = (left: ZoneScene, spec: object = {}): Facts =>
+  orphan(factsOf({ spec }), B, leftBehind({ name: B, ...traitsOf(left) }));
 
 async function judge(pod: string, facts: Facts, more: Partial<AskedEviction> = {}): Promise<string> {
   const { reason, message } = await startProcess(facts).evict({ pod: `ingester-${pod}`, ...more });
   return `${VERDICTS[reason].code} ${message}`;
 }
 
+/** Of the first zone, with the reason of the verdict. */
+async function judgeWhy(facts: Facts): Promise<string> {
+  const { reason, message } = await startProcess(facts).evict({ pod: POD });
+  return `${VERDICTS[reason].code} ${reason}: ${message}`;
+}
+
 const MET = "200 zpdb met across 3 zones";
-const CASES: readonly (readonly [string, string, ZoneTraits, object, string])[] = [
-  [
-    "another zone's pod, while one is not ready",
-    "zone-c-0",
-    { pods: { 0: { ready: false } } },
-    {},
-    `429 1 pod not ready in ${B}`,
-  ],
-  ["another zone's pod, while one is missing", "zone-c-0", { pods: { 0: null } }, {}, `429 1 pod unknown in ${B}`],
-  ["another zone's pod, while all are ready", "zone-c-0", {}, {}, MET],
-  ["one of them, while all are ready", "zone-b-1", {}, {}, MET],
-  [
-    "one of them, while another of them is not",
-    "zone-b-1",
-    { pods: { 0: { ready: false } } },
-    {},
-    `429 1 pod not ready in ${B}`,
-  ],
-  ["one of them that is not ready", "zone-b-0", { pods: { 0: { ready: false } } }, {}, MET],
-  ["one of them, with room for two", "zone-b-1", { pods: { 0: { ready: false } } }, { maxUnavailable: 2 }, MET],
-  ["one of them, with no room", "zone-b-1", {}, { maxUnavailable: 0 }, "429 max unavailable = 0"],
-  [
-    "a peer of one that is not ready",
-    "zone-c-0",
-    { pods: { 0: { ready: false } } },
-    PARTITIONS,
-    "429 1 pod not ready in partition 0",
-  ],
-  [
-    "a peer of others",
-    "zone-c-1",
-    { pods: { 0: { ready: false } } },
-    PARTITIONS,
-    "200 zpdb met for partition 1 across 3 zones",
-  ],
-  [
-    "one of them, by its partition",
-    "zone-b-1",
-    { pods: { 0: { ready: false } } },
-    PARTITIONS,
-    "200 zpdb met for partition 1 across 3 zones",
-  ],
+const [ZERO, TWO] = [{ maxUnavailable: 0 }, { maxUnavailable: 2 }];
+const CASES: readonly (readonly [name: string, pod: string, left: ZoneScene, spec: object, answer: string])[] = [
+  ["another zone's pod, while one is not ready", "zone-c-0", "n!nn", {}, `429 1 pod not ready in ${B}`],
+  ["another zone's pod, while one is missing", "zone-c-0", ".nn", {}, `429 1 pod unknown in ${B}`],
+  ["another zone's pod, while all are ready", "zone-c-0", "nnn", {}, MET],
+  ["one of them, while all are ready", "zone-b-1", "nnn", {}, MET],
+  ["one of them, while another of them is not", "zone-b-1", "n!nn", {}, `429 1 pod not ready in ${B}`],
+  ["one of them that is not ready", "zone-b-0", "n!nn", {}, MET],
+  ["one of them, with room for two", "zone-b-1", "n!nn", TWO, MET],
+  ["one of them, with no room", "zone-b-1", "nnn", ZERO, "429 max unavailable = 0"],
+  ["a peer of one that is not ready", "zone-c-0", "n!nn", PARTITIONS, "429 1 pod not ready in partition 0"],
+  ["a peer of others", "zone-c-1", "n!nn", PARTITIONS, "200 zpdb met for partition 1 across 3 zones"],
+  ["one of them, by its partition", "zone-b-1", "n!nn", PARTITIONS, "200 zpdb met for partition 1 across 3 zones"],
 ];
 
 describe("evictions beside pods that a StatefulSet has left behind", () => {
@@ -90,7 +67,7 @@ describe("evictions beside pods that a StatefulSet has left behind", () => {
     it(`${name}: ${expected}`, async () => assert.equal(await judge(pod, world(left, spec)), expected));
 
   it("count them as a zone: the last StatefulSet is not alone", async () =>
-    assert.equal(await judge("zone-a-0", orphan(world({}), "ingester-zone-c", [])), "200 zpdb met across 2 zones"));
+    assert.equal(await judge("zone-a-0", orphan(world("nnn"), "ingester-zone-c", [])), "200 zpdb met across 2 zones"));
 
   it("of a pod that has still to be adopted do not count it as missing of its zone", async () => {
     const facts = factsOf({ zones: { b: { pods: { 1: null } } } });
@@ -100,7 +77,7 @@ describe("evictions beside pods that a StatefulSet has left behind", () => {
   });
 
   it("of a StatefulSet that the budget does not select are refused, and its pods count for others", async () => {
-    const facts = outside(factsOf({ zones: { b: UNREADY } }), B);
+    const facts = outside(factsOf({ zones: { b: "n!nn" } }), B);
     assert.match(await judge("zone-b-1", facts), /^400 unable to find StatefulSet/);
     assert.equal(await judge("zone-a-0", facts), `429 1 pod not ready in ${B}`);
   });
@@ -120,7 +97,7 @@ describe("evictions beside pods that a StatefulSet has left behind", () => {
   });
 
   it("of a pod of the former UID are judged once its StatefulSet was created again", async () => {
-    const former = (zones: Record<string, ZoneTraits>, owner = B): Facts => {
+    const former = (zones: Record<string, ZoneScene>, owner = B): Facts => {
       const facts = factsOf({ zones });
       const pods = facts.pods.map(({ metadata = {}, ...pod }) => {
         const [reference] = metadata.ownerReferences ?? [];
@@ -132,29 +109,23 @@ describe("evictions beside pods that a StatefulSet has left behind", () => {
       return { ...facts, pods };
     };
     assert.equal(await judge("zone-b-1", former({})), MET);
-    assert.equal(await judge("zone-b-1", former({ c: UNREADY })), "429 1 pod not ready in ingester-zone-c");
+    assert.equal(await judge("zone-b-1", former({ c: "n!nn" })), "429 1 pod not ready in ingester-zone-c");
     // It is a zone of its own while there is no StatefulSet of that name.
     assert.match(await judge("zone-b-1", former({}, "store")), /^429 .*; 2 pods unknown in store$/);
   });
 });
 
 describe("downscales beside pods that a StatefulSet has left behind", () => {
-  const shrink = async (left: ZoneTraits): Promise<string> =>
-    (await startProcess(world(left)).downscale({ statefulSet: "ingester-zone-c", to: 2 })).reason;
-  it("wait for those that are not ready, or missing", async () => {
-    assert.equal(await shrink(UNREADY), "BudgetSpent");
-    assert.equal(await shrink({ pods: { 0: null } }), "BudgetSpent");
-  });
-  it("do not wait for those that are ready", async () => assert.equal(await shrink({}), "Allowed"));
+  for (const [what, left, reason] of [
+    ["wait for one that is not ready", "n!nn", "BudgetSpent"],
+    ["wait for one that is missing", ".nn", "BudgetSpent"],
+    ["do not wait for those that are ready", "nnn", "Allowed"],
+  ] as const)
+    it(what, async () => {
+      const verdict = await startProcess(world(left)).downscale({ statefulSet: "ingester-zone-c", to: 2 });
+      assert.equal(verdict.reason, reason);
+    });
 });
-
-const POD = "ingester-zone-a-0";
-
-/** With the reason of the verdict. */
-async function judgeWhy(facts: Facts): Promise<string> {
-  const { reason, message } = await startProcess(facts).evict({ pod: POD });
-  return `${VERDICTS[reason].code} ${reason}: ${message}`;
-}
 
 /** The pod has this owner, or none. */
 function ownedBy(owner?: NonNullable<NonNullable<PodObject["metadata"]>["ownerReferences"]>[number]): Facts {

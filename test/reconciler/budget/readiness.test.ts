@@ -102,6 +102,13 @@ describe("a reservation", () => {
   it("is over once the pod is gone", async () =>
     assert.equal(await judge(entry(ago(0)), null), "1 pod unknown in ingester-zone-b"));
 
+  it("that is over is stored no longer with the next one", async () => {
+    const budgets = [{ ...storedBudget(), status: { disruptedPods: entry(ago(0), { uid: "u" }) } }];
+    const process = startProcess({ ...factsOf({}), budgets });
+    assert.equal((await process.evict({ pod: "ingester-zone-a-0" })).reason, "Allowed");
+    assert.deepEqual(Object.keys(process.reserved()), ["ingester-zone-a-0"]);
+  });
+
   for (const written of [undefined, null, "text", 7])
     it(`nothing is read from ${JSON.stringify(written)}`, async () => assert.equal(await judge(written), MET));
 });

@@ -69,11 +69,11 @@ async function followerIsToShrink(crd: (typeof CRDS)[number] = "ours", annotatio
   await stage.time.advance(1000);
 }
 
-async function reconcile(): Promise<Outcome | undefined> {
-  const { reserver } = startProcess(stage, "reconciler");
-  const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
-    mayDownscale: createMayDownscale(reserver, stage.clock),
-  });
+async function reconcile(
+  cluster = stage.connect().cluster,
+  { reserver } = startProcess(stage, "reconciler"),
+): Promise<Outcome | undefined> {
+  const { outcomes } = await tickOnce(stage, cluster, { mayDownscale: createMayDownscale(reserver, stage.clock) });
   return outcomes[0];
 }
 
@@ -118,7 +118,6 @@ for (const crd of CRDS)
 
     it("and no eviction is allowed from before its write until its pods are gone", async () => {
       await followerIsToShrink(crd);
-      const { reserver } = startProcess(stage, "reconciler");
       const { cluster } = stage.connect();
       const during: string[] = [];
       const interrupted: typeof cluster = {
@@ -128,7 +127,7 @@ for (const crd of CRDS)
           return await cluster.change(resource, request, call);
         },
       };
-      await tickOnce(stage, interrupted, { mayDownscale: createMayDownscale(reserver, stage.clock) });
+      await reconcile(interrupted);
       assert.equal(replicasOf("c"), 1);
       assert.deepEqual(during, ["2 pods to be removed in ingester-zone-c"]);
       assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "2 pods to be removed in ingester-zone-c");
@@ -140,11 +139,8 @@ for (const crd of CRDS)
 describe("the reconciler's downscale", () => {
   it("is released if the API server refuses it", async () => {
     await followerIsToShrink();
-    const { cluster } = stage.connect();
-    const { reserver } = startProcess(stage, "reconciler");
-    const refusing = failWrites(cluster, new RolloutError("Forbidden", "no"));
-    const { outcomes } = await tickOnce(stage, refusing, { mayDownscale: createMayDownscale(reserver, stage.clock) });
-    assert.match(String(reasonsOf(outcomes[0])), /ScaleRefused/);
+    const refusing = failWrites(stage.connect().cluster, new RolloutError("Forbidden", "no"));
+    assert.match(String(reasonsOf(await reconcile(refusing))), /ScaleRefused/);
     assert.deepEqual(reserved(stage), {});
   });
 
@@ -164,10 +160,7 @@ describe("the reconciler's downscale", () => {
 
   it("stays reserved if nobody knows whether it was stored, for as long as it may be", async () => {
     await followerIsToShrink();
-    const { cluster } = stage.connect();
-    const { reserver } = startProcess(stage, "reconciler");
-    const silent = failWrites(cluster, new RolloutError("Timeout", "no answer"));
-    await tickOnce(stage, silent, { mayDownscale: createMayDownscale(reserver, stage.clock) });
+    await reconcile(failWrites(stage.connect().cluster, new RolloutError("Timeout", "no answer")));
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c/1"]);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "2 pods to be removed in ingester-zone-c");
     await stage.time.advance(90_000);
@@ -188,15 +181,12 @@ describe("the reconciler's downscale", () => {
     change("c", { labels: JUDGED });
     outdate("b");
     await stage.time.advance(1000);
-    const { reserver, calls } = startProcess(stage, "reconciler");
-    const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
-      mayDownscale: createMayDownscale(reserver, stage.clock),
-    });
+    const process = startProcess(stage, "reconciler");
     assert.match(
-      String(reasonsOf(outcomes[0])),
+      String(reasonsOf(await reconcile(stage.connect().cluster, process))),
       /^OtherZoneNotReady: ingester-zone-c waits to shrink: statefulset ingester-zone-b has 3 non-updated/,
     );
-    assert.deepEqual([replicasOf("c"), calls], [3, []]);
+    assert.deepEqual([replicasOf("c"), process.calls], [3, []]);
   });
 
   it("to forced replicas waits for nobody, but is reserved", async () => {
