@@ -3,119 +3,107 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { curePods } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { PREVIOUS, traitsOf, type ZoneScene } from "../builders.ts";
 import { worldOf } from "../plan/builders.ts";
 import { zonesOf } from "../../cli/decide/worlds.ts";
 
-const CRASHING = { ready: false, working: false, broken: "CrashLoopBackOff" };
-const STARTING = { ready: false, working: false };
 const DELETE = "delete the pod; its StatefulSet recreates it:\nkubectl -n test delete pod ingester-zone-a-0";
-const LOOK = "look:\nkubectl -n test describe pod ingester-zone-a-0";
+const DESCRIBE = "kubectl -n test describe pod ingester-zone-a-0";
+const LOOK = `look:\n${DESCRIBE}`;
+const LOOK_AT_BOTH = `${LOOK} ingester-zone-b-0`;
+const UNDO = "undo the rollout in the zones under way:\nzonewise -n test undo ingester";
+const FIX = "fix the template:\nkubectl -n test edit statefulset ingester-zone-a";
+const FIX_BOTH = `${FIX} ingester-zone-b`;
+const WAIT = "wait for the pods";
+const UNTIL = "wait for ingester-zone-a-0; if it does not become ready,";
 
-interface Case {
-  readonly what: string;
-  readonly zone: ZoneTraits;
-  /** The other zone; whole by default. */
-  readonly other?: ZoneTraits;
-  /** Pods of both zones block. */
-  readonly several?: true;
-  readonly cure: string;
-}
-
-const CASES: readonly Case[] = [
-  {
-    what: "one broken pod of a zone that has finished: the pod goes",
-    zone: { pods: { 0: { ...CRASHING, revision: LAST } } },
-    cure: `${DELETE}\nor ${LOOK}`,
-  },
-  {
-    what: "a broken pod beside a ready one of the same new template: the pod goes",
-    zone: { at: LAST, currentRevision: PREVIOUS, updateRevision: LAST, pods: { 0: CRASHING } },
-    cure: `${DELETE}\nor ${LOOK}`,
-  },
-  {
-    what: "the first pod of a new template: the template is at fault, and undo names the group",
-    zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
-    cure: `undo the rollout in the zones under way:\nzonewise -n test undo ingester\nor fix the template:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-b\nor ${LOOK}`,
-  },
-  {
-    what: "the first pods of a new template in two zones: both zones have it",
-    zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
-    other: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
-    several: true,
-    cure: "undo the rollout in the zones under way:\nzonewise -n test undo ingester\nor fix the template:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-b\nor look:\nkubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0",
-  },
-  {
-    what: "the only pod of a zone that has finished, while another zone is well with the same images: the pod goes",
-    zone: { replicas: 1, pods: { 0: CRASHING } },
-    cure: `${DELETE}\nor ${LOOK}`,
-  },
-  {
-    what: "the first template of a new group, with which no pod was ever ready: it is at fault, and nothing is to undo",
-    zone: { replicas: 1, pods: { 0: CRASHING } },
-    other: { replicas: 1, pods: { 0: CRASHING } },
-    cure: `fix the template:\nkubectl -n test edit statefulset ingester-zone-a\nor ${LOOK}`,
-  },
-  {
-    what: "a broken pod of an earlier template: the rollout replaces it",
-    zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: CRASHING } },
-    cure: `wait: ingester-zone-a-0 has an earlier template and does not serve, so it is replaced next\nor ${LOOK}`,
-  },
-  {
-    what: "a pod that fits on no node: room is made",
-    zone: { pods: { 0: { ...CRASHING, broken: "Unschedulable" } } },
-    cure: "no node has room for ingester-zone-a-0, or a volume is missing; see why:\nkubectl -n test describe pod ingester-zone-a-0",
-  },
-  {
-    what: "a pod that starts, of a template that is well elsewhere: it may go",
-    zone: { pods: { 0: STARTING } },
-    cure: `wait for ingester-zone-a-0; if it does not become ready, delete it, and its StatefulSet recreates it:\nkubectl -n test delete pod ingester-zone-a-0\nor ${LOOK}`,
-  },
-  {
-    what: "pods of two zones that start: none is deleted",
-    zone: { pods: { 0: STARTING } },
-    other: { pods: { 0: STARTING } },
-    several: true,
-    cure: `wait for the pods\nor look:\nkubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0`,
-  },
-  {
-    what: "a pod that starts beside another zone that is broken: it is not deleted",
-    zone: { pods: { 0: STARTING } },
-    other: { pods: { 0: CRASHING } },
-    cure: `wait for the pods\nor ${LOOK}`,
-  },
-  {
-    what: "the first pod of a new template that starts: the template may be at fault",
-    zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...STARTING, revision: LAST } } },
-    cure: `wait for ingester-zone-a-0; if it does not become ready, undo the rollout in the zones under way:\nzonewise -n test undo ingester\nor fix the template:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-b\nor ${LOOK}`,
-  },
-  {
-    what: "a pod of an earlier template that recovers: it is not touched",
-    zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: STARTING } },
-    cure: `wait for the pods\nor ${LOOK}`,
-  },
-  {
-    what: "a pod that does not go: what holds it",
-    zone: { pods: { 0: { ready: false, working: false, terminating: true } } },
-    cure: `wait until ingester-zone-a-0 is gone; if that takes long, see which finalizer or lost node keeps it:\nkubectl -n test get pod ingester-zone-a-0 -o yaml\nor ${LOOK}`,
-  },
-  {
-    what: "a pod of which a container works: it is not touched",
-    zone: { pods: { 0: { ...CRASHING, working: true } } },
-    cure: `wait for the pods\nor ${LOOK}`,
-  },
+/** Of zones a and b, and the pods that block. */
+const CASES: readonly (readonly [
+  what: string,
+  zones: readonly [ZoneScene, ZoneScene],
+  blocking: string,
+  cures: readonly string[],
+])[] = [
+  ["one broken pod of a zone that has finished: the pod goes", ["nxnn", "nnn"], "a-0", [DELETE, LOOK]],
+  [
+    "a broken pod beside a ready one of the same new template: the pod goes",
+    [{ ...traitsOf("nxnn"), currentRevision: PREVIOUS }, "nnn"],
+    "a-0",
+    [DELETE, LOOK],
+  ],
+  [
+    "the first pod of a new template: the template is at fault, and undo names the group",
+    ["nxoo", "nnn"],
+    "a-0",
+    [UNDO, FIX_BOTH, LOOK],
+  ],
+  [
+    "the first pods of a new template in two zones: both zones have it",
+    ["nxoo", "nxoo"],
+    "a-0 b-0",
+    [UNDO, FIX_BOTH, LOOK_AT_BOTH],
+  ],
+  [
+    "the only pod of a zone that has finished, while another zone is well with the same images: the pod goes",
+    ["nx", "nnn"],
+    "a-0",
+    [DELETE, LOOK],
+  ],
+  [
+    "the first template of a new group, with which no pod was ever ready: it is at fault, and nothing is to undo",
+    ["nx", "nx"],
+    "a-0",
+    [FIX, LOOK],
+  ],
+  [
+    "a broken pod of an earlier template: the rollout replaces it",
+    ["oxoo", "nnn"],
+    "a-0",
+    ["wait: ingester-zone-a-0 has an earlier template and does not serve, so it is replaced next", LOOK],
+  ],
+  [
+    "a pod that fits on no node: room is made",
+    [{ pods: { 0: { broken: "Unschedulable" } } }, "nnn"],
+    "a-0",
+    [`no node has room for ingester-zone-a-0, or a volume is missing; see why:\n${DESCRIBE}`],
+  ],
+  [
+    "a pod that starts, of a template that is well elsewhere: it may go",
+    ["n!nn", "nnn"],
+    "a-0",
+    [`${UNTIL} delete it, and its StatefulSet recreates it:\nkubectl -n test delete pod ingester-zone-a-0`, LOOK],
+  ],
+  ["pods of two zones that start: none is deleted", ["n!nn", "n!nn"], "a-0 b-0", [WAIT, LOOK_AT_BOTH]],
+  ["a pod that starts beside another zone that is broken: it is not deleted", ["n!nn", "nxnn"], "a-0", [WAIT, LOOK]],
+  [
+    "the first pod of a new template that starts: the template may be at fault",
+    ["n!oo", "nnn"],
+    "a-0",
+    [`${UNTIL} ${UNDO}`, FIX_BOTH, LOOK],
+  ],
+  ["a pod of an earlier template that recovers: it is not touched", ["o!oo", "nnn"], "a-0", [WAIT, LOOK]],
+  [
+    "a pod that does not go: what holds it",
+    ["n-nn", "nnn"],
+    "a-0",
+    [
+      "wait until ingester-zone-a-0 is gone; if that takes long, see which finalizer or lost node keeps it:\nkubectl -n test get pod ingester-zone-a-0 -o yaml",
+      LOOK,
+    ],
+  ],
+  ["a pod of which a container works: it is not touched", ["n~nn", "nnn"], "a-0", [WAIT, LOOK]],
 ];
 
 describe("zonewise explain proposes first for", () => {
-  for (const { what, zone, other = {}, several, cure } of CASES)
+  for (const [what, scenes, blocking, cures] of CASES)
     it(what, () => {
-      const { zones } = worldOf(zonesOf(zone, other));
-      const objects = [
-        { kind: "StatefulSet", name: "ingester-zone-a" },
-        { kind: "Pod", name: "ingester-zone-a-0" },
-        ...(several ? [{ kind: "Pod", name: "ingester-zone-b-0" }] : []),
-      ];
-      assert.equal(curePods({ namespace: "test", group: "ingester", zones, objects, message: "" }), cure);
+      const { zones } = worldOf(zonesOf(...scenes.map(traitsOf)));
+      const pods = blocking.split(" ").map((name) => ({ kind: "Pod", name: `ingester-zone-${name}` }));
+      const objects = [{ kind: "StatefulSet", name: "ingester-zone-a" }, ...pods];
+      assert.equal(
+        curePods({ namespace: "test", group: "ingester", zones, objects, message: "" }),
+        cures.join("\nor "),
+      );
     });
 
   it("pods that their controller does not make: the quota", () => {
