@@ -10,15 +10,15 @@ import type { Attributes } from "../../infra/tracing/tracer.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/rollout.ts";
-import { groupKey, type GatheredGroup, type Zone } from "../model/zone.ts";
-import type { Common, GroupResult, Outcome } from "../model/outcome.ts";
+import { groupKey, type GatheredGroup, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import type { Common, DeletePods, GroupResult, Outcome } from "../model/outcome.ts";
 import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
 import { decideByStatus, decideUngated, passGates, listRemaining } from "../rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../rollout/decide-zone.ts";
 import { refusedGroup } from "../model/refused-group.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { ScalingTools } from "../scaling/act/gather-scaling.ts";
-import { isOutdated, takeRolloutStep } from "../rollout/act/take-rollout-step.ts";
+import { deletePods, finishZone, isOutdated, type Judged } from "../rollout/act/take-rollout-step.ts";
 
 export interface StepInput {
   readonly context: Context;
@@ -27,6 +27,8 @@ export interface StepInput {
   readonly report: {
     /** How often in a row the group, by its key, was superseded before this step. */
     readonly timesSuperseded: (key: string) => number;
+    /** Called with a zone that was finished, if the step goes on with the next one. */
+    readonly onFinished: (outcome: Outcome) => void;
   };
 }
 
@@ -65,11 +67,8 @@ export async function stepGroup(zones: readonly Zone[], facts: Facts, input: Ste
   }
 }
 
-async function rollOut(
-  common: Common,
-  { gatheredAt, gates, isResync }: Facts,
-  { context, mayDisrupt }: StepInput,
-): Promise<Outcome> {
+async function rollOut(common: Common, { gatheredAt, gates, isResync }: Facts, input: StepInput): Promise<Outcome> {
+  const { context } = input;
   const { zones } = common;
   const gated = gates.of(zones);
   const ungated = decideByStatus(zones);
@@ -78,10 +77,10 @@ async function rollOut(
   if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return { ...common, ...early };
 
-  const snapshot = await gatherGroup(zones, context);
-  const seen = { ...common, remaining: listRemaining(snapshot.zones) };
+  const gathered = { ...(await gatherGroup(zones, context)), gatheredAt };
+  const seen = { ...common, remaining: listRemaining(gathered.zones) };
   if (early?.state === "held") return { ...seen, ...early };
-  return { ...seen, ...(await rollOutZones({ ...snapshot, gatheredAt }, gated, { ...context, mayDisrupt })) };
+  return await rollOutZones(seen, { gathered, gated }, input);
 }
 
 /** The result by status alone, gates included; undefined if the pods must be read. */
@@ -91,27 +90,71 @@ function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }:
   return held ? { state: "held", hold: held } : { state: "settled" };
 }
 
+interface Gathered {
+  readonly gathered: GatheredGroup & Pick<Facts, "gatheredAt">;
+  readonly gated: GroupGates;
+}
+
+async function rollOutZones(common: Common, { gathered, gated }: Gathered, input: StepInput): Promise<Outcome> {
+  const actor = { ...input.context, mayDisrupt: input.mayDisrupt };
+  const snapshot = { ...gathered, now: actor.clock.now() };
+  const decision = await decide(snapshot, gated, actor);
+  actor.tracer?.mark("decide", () => describe(decision));
+  if (!decision) return { ...common, state: "settled" };
+  if (decision.action === "hold") return { ...common, state: "held", hold: decision };
+  if (decision.action === "deletePods") return { ...common, ...(await replacePods(decision, snapshot, actor)) };
+  const zone = await finishZone(decision, actor);
+  const finished: Outcome = { ...common, state: "acted", decision, effect: { replaced: [], denied: [] } };
+  return gated.verdicts ? finished : await beginNextZone(common, { finished, zone, snapshot }, input);
+}
+
+type Snapshot = GroupSnapshot & Pick<Facts, "gatheredAt">;
+
 /**
  * The rules decide once, by this snapshot. Before a late deletion only the gates are read again, as one may have been
  * created meanwhile; the deletion itself reads the zones and pods again.
  */
-async function rollOutZones(
-  gathered: GatheredGroup & Pick<Facts, "gatheredAt">,
-  gated: GroupGates,
-  actor: DisruptionContext,
-): Promise<GroupResult> {
+async function decide(snapshot: Snapshot, gated: GroupGates, context: Context): Promise<RolloutDecision | undefined> {
   const { verdicts } = gated;
-  const snapshot = { ...gathered, now: actor.clock.now() };
   const ungated = decideUngated(snapshot);
   if (verdicts) gated.follow(wantedBy(ungated));
-  let decision = passGates(ungated, verdicts);
-  const isLate = isOutdated(snapshot, actor);
-  if (isLate && decision?.action === "deletePods") decision = passGates(ungated, await gated.readAgain());
-  actor.tracer?.mark("decide", () => describe(decision));
-  if (!decision) return { state: "settled" };
-  if (decision.action === "hold") return { state: "held", hold: decision };
+  const decision = passGates(ungated, verdicts);
+  const isLate = isOutdated(snapshot, context);
+  return isLate && decision?.action === "deletePods" ? passGates(ungated, await gated.readAgain()) : decision;
+}
 
-  const effect = await takeRolloutStep(decision, snapshot, actor);
+const withRecorded = <Z extends Zone>(zones: readonly Z[], { uid, resourceVersion, status }: Zone): Z[] =>
+  zones.map((zone) => (zone.uid === uid ? { ...zone, resourceVersion, status } : zone));
+
+interface Finished {
+  readonly finished: Outcome;
+  /** As it is recorded. */
+  readonly zone: Zone;
+  readonly snapshot: Snapshot;
+}
+
+/**
+ * Goes on with the zone after the one that was finished, by the same facts: the API server answers the lists of another
+ * tick only once its caches know of the write. A group with gates waits for that tick, which asks them first.
+ */
+async function beginNextZone(
+  common: Common,
+  { finished, zone, snapshot }: Finished,
+  input: StepInput,
+): Promise<Outcome> {
+  const judged = { ...snapshot, zones: withRecorded(snapshot.zones, zone) };
+  const decision = decideUngated(judged);
+  if (decision?.action !== "deletePods" || isOutdated(snapshot, input.context)) return finished;
+  input.report.onFinished(finished);
+  const zones = withRecorded(common.zones, zone);
+  const seen = { ...common, zones, remaining: listRemaining(judged.zones) };
+  const actor = { ...input.context, mayDisrupt: input.mayDisrupt };
+  const result = await replacePods(decision, judged, actor).catch((error: unknown) => explain(error, seen, input));
+  return { ...seen, ...result };
+}
+
+async function replacePods(decision: DeletePods, judged: Judged, actor: DisruptionContext): Promise<GroupResult> {
+  const effect = await deletePods(decision, judged, actor);
   const [denial] = effect.denied;
   if (denial && effect.replaced.length === 0) return { state: "held", hold: denial };
   return { state: "acted", decision, effect };

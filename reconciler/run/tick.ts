@@ -19,7 +19,7 @@ import { gatherZones } from "../snapshot/gather.ts";
 import { Queue, type Work } from "./queue.ts";
 import { type Facts, stepGroup, type StepInput } from "./step-group.ts";
 
-export interface TickInput extends StepInput {
+export interface TickInput extends Omit<StepInput, "report"> {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
   /** The steps of the ticks under one Lease. */
@@ -30,7 +30,7 @@ export interface TickInput extends StepInput {
   readonly checking: { readonly checker: Checker; readonly gates: Gates };
   /** Advances PhasedRollouts beside the groups. */
   readonly phased: PhasedTick;
-  readonly report: StepInput["report"] & {
+  readonly report: Pick<StepInput["report"], "timesSuperseded"> & {
     readonly emitEvents: (drafts: readonly Draft[]) => void;
     /** Called with each outcome at once, and with the milliseconds that the group took. */
     readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
@@ -148,8 +148,10 @@ async function step(zones: readonly Zone[], gathered: Omit<Facts, "isResync">, i
     () => ({ name: "group", attributes }),
     async (span) => {
       const startedAt = clock.monotonic();
-      const outcome = await stepGroup(zones, { ...gathered, isResync: takeResync(key) }, input);
-      report.onOutcome(outcome, clock.monotonic() - startedAt);
+      const onEnd = (outcome: Outcome): void => report.onOutcome(outcome, clock.monotonic() - startedAt);
+      const facts = { ...gathered, isResync: takeResync(key) };
+      const outcome = await stepGroup(zones, facts, { ...input, report: { ...report, onFinished: onEnd } });
+      onEnd(outcome);
       const { state } = outcome;
       const reason = state === "held" ? outcome.hold.reason : undefined;
       span.set({ "zonewise.outcome": state, "zonewise.reason": reason });

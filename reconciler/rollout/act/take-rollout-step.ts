@@ -23,26 +23,16 @@ import { type HeldLease, underDownscaleLease } from "../../downscale/act/downsca
 import { whyLessRoom, whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
 
 /**
- * Carries out the decision about the group that was judged. Throws `Conflict` if the zone or a pod has changed since,
- * `Cancelled`, `LeaseLost`, or the error of the API server.
+ * Records that the zone is updated, and returns it as it is then. Throws `Conflict` if it has changed since it was
+ * judged, `LeaseLost`, or the error of the API server.
  */
-export async function takeRolloutStep(
-  decision: DeletePods | FinishZone,
-  judged: Judged,
-  actor: DisruptionContext,
-): Promise<Effect> {
-  switch (decision.action) {
-    case "deletePods":
-      return deletePods(decision, judged, actor);
-    case "finishZone":
-      await patchZoneStatus(decision.zone, actor, { currentRevision: decision.zone.status.updateRevision });
-      return { replaced: [], denied: [] };
-    default:
-      return decision satisfies never;
-  }
+export async function finishZone({ zone }: FinishZone, actor: Actor): Promise<Zone> {
+  const currentRevision = zone.status.updateRevision;
+  const resourceVersion = await patchZoneStatus(zone, actor, { currentRevision });
+  return { ...zone, resourceVersion, status: { ...zone.status, currentRevision } };
 }
 
-interface Judged {
+export interface Judged {
   readonly zones: readonly ZoneWithPods[];
   readonly orphans?: GatheredGroup["orphans"];
   /** A time before the pods were listed, by `clock.monotonic`. */
@@ -81,7 +71,7 @@ interface Batch extends Pick<Judged, "gatheredAt"> {
  * A pod that the budget denies does not block the other pods (§1.5.8). Throws only if no pod was deleted: `Conflict` if
  * the zone or the pod has changed since the decision, `Cancelled`, `LeaseLost`, or the error of the API server.
  */
-async function deletePods(
+export async function deletePods(
   decision: DeletePods,
   { zones: judged, orphans = [], gatheredAt }: Judged,
   actor: DisruptionContext,
@@ -183,7 +173,8 @@ async function confirmZone(next: NextPod, actor: Actor & Pick<Context, "clock">)
   let zone: Zone = next.zone;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await patchZoneStatus(zone, actor);
+      await patchZoneStatus(zone, actor);
+      return;
     } catch (error) {
       if (!hasCode(error, "Conflict") || attempt === CONFIRMATIONS) throw error;
     }
@@ -252,13 +243,14 @@ async function releaseAll(grants: Iterable<Grant>, { fence }: Pick<Context, "fen
 }
 
 /**
- * Patches the status of the zone; throws `Conflict` if the zone has changed or was recreated since it was read. Without
- * `status` it only checks that: it detects a zone that was paused, scaled or given another template meanwhile. Status
+ * Patches the status of the zone, and returns its resourceVersion; throws `Conflict` if the zone has changed or was
+ * recreated since it was read. Without `status` it only checks that: it detects a zone that was paused, scaled or given another template meanwhile. Status
  * patches call no admission webhooks. The patch has no UID: a wrong UID would be answered with 422 before the versions
  * are compared.
  */
-export async function patchZoneStatus(zone: Zone, { cluster, fence }: Actor, status?: object): Promise<void> {
+export async function patchZoneStatus(zone: Zone, { cluster, fence }: Actor, status?: object): Promise<string> {
   const { name, namespace, resourceVersion } = zone;
   const body = { metadata: { resourceVersion }, ...(status && { status }) };
-  await cluster.patch(statefulSets, { name, namespace, subresource: "status", type: "merge", body }, fence.write());
+  const patch = { name, namespace, subresource: "status", type: "merge", body } as const;
+  return await cluster.patch(statefulSets, patch, fence.write());
 }

@@ -5,6 +5,7 @@ import type { TestContext } from "node:test";
 import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createLog } from "../../../infra/log.ts";
+import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { amend } from "../../builders.ts";
@@ -51,7 +52,9 @@ async function execute(stage: Stage): Promise<string[]> {
   const mayDisrupt = createMayDisrupt(reserver, stage.clock, metrics.budgets);
   const done: string[] = [];
   for (let quiet = 0; quiet < 30; quiet++) {
-    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, takeResync: () => true });
+    const outcomes: Outcome[] = [];
+    const onOutcome = (outcome: Outcome) => void outcomes.push(outcome);
+    await tickOnce(stage, cluster, { mayDisrupt, takeResync: () => true, onOutcome });
     for (const outcome of outcomes) {
       if (outcome.state !== "acted") continue;
       quiet = 0;

@@ -33,6 +33,41 @@ describe("a tick, again and again", () => {
     );
   });
 
+  it("begins the next zone in the step that finishes one, by the same lists", async () => {
+    const { cluster, calls } = stage.connect();
+    deploy(stage, "x:1", { isBound: true });
+    const ticks: { done: string[]; calls: string[]; settled: boolean }[] = [];
+    do {
+      await stage.time.advance(100);
+      const done: string[] = [];
+      calls.length = 0;
+      const { outcomes } = await tickOnce(stage, cluster, {
+        onOutcome: (outcome) => {
+          if (outcome.state === "acted") done.push(`${outcome.decision.action} ${outcome.decision.zone.name}`);
+          assert.ok(!outcome.zones.some((zone) => "pods" in zone), "pods are dropped");
+        },
+      });
+      const settled = outcomes.every(({ state }) => state === "settled");
+      ticks.push({ done, calls: [...calls], settled });
+    } while (ticks.length < 200 && !ticks.at(-1)?.settled);
+    assert.deepEqual(
+      ticks.filter(({ done }) => done.some((text) => text.startsWith("finish"))).map(({ done }) => done),
+      [
+        ["finishZone ingester-zone-a", "deletePods ingester-zone-b"],
+        ["finishZone ingester-zone-b", "deletePods ingester-zone-c"],
+        ["finishZone ingester-zone-c"],
+      ],
+    );
+    const calledIn = ticks.find(({ done }) => done.length === 2)?.calls;
+    assert.deepEqual(calledIn, [
+      "GET apps/v1/statefulsets collection",
+      "GET core/v1/pods collection",
+      "PATCH apps/v1/statefulsets object status subresource",
+      "PATCH apps/v1/statefulsets object status subresource",
+      "DELETE core/v1/pods object",
+    ]);
+  });
+
   it("costs one list and no write once all groups are settled", async () => {
     const { cluster, calls } = stage.connect();
     const version = stage.emulator.store.list("statefulsets.apps").map((set) => set.metadata.resourceVersion);
