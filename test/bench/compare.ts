@@ -1,12 +1,15 @@
 /**
- * Our webhook server beside the original's, as ORIGINAL names it, in alternating rounds on one machine: no-downscale,
- * with a bare server of Node.js as the minimum, evictions under budgets of 30 and 900 pods, and memory. KUBECONFIG names
- * a real control plane without a kube-controller-manager and kubelets.
+ * All that a user decides by, beside the original, as ORIGINAL names it, on one machine: settled cost and rollouts, then
+ * the webhook servers in alternating rounds: start, no-downscale, with a bare server of Node.js as the minimum, evictions
+ * under budgets of 30 and 900 pods, and memory. KUBECONFIG names a real control plane that `test/plane/up` has started.
+ * Its controllers and kubelets are ended after the rollouts, as the pods of the budgets are only written: take it down
+ * afterwards.
  *
  *   ORIGINAL=/path/to/rollout-operator npm run bench -- compare
  */
+import { existsSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectAdmin } from "../cluster/stage/client.ts";
 import { PATH } from "./eviction-setup.ts";
@@ -15,11 +18,13 @@ import { EVICTION_PATH, readOriginal } from "./original.ts";
 import { readCpuMs, readResidentMb } from "./peak.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { evictionRequest, type LoadFigures, reviewRequest, sendLoad } from "./review-load.ts";
-import { prepareServers, type ReviewServer } from "./review-server.ts";
-import { type Bench, median, type Row } from "./row.ts";
+import { prepareServers, type ReviewServer, type StartServer } from "./review-server.ts";
+import { benchRollout } from "./rollout.ts";
+import { type Bench, type BenchEnvironment, median, type Row } from "./row.ts";
+import { benchSettled } from "./settled.ts";
 
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
-const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 4);
+const SECONDS = 4;
 const CONNECTIONS = 8;
 /** Of each size, in each round. */
 const REQUESTS = 3000;
@@ -43,19 +48,37 @@ interface Rival extends ReviewServer {
   readonly path: string;
 }
 
+type Started = Parameters<StartServer>[0];
+
 /** A round of one server. */
 type Play = (rival: ReviewServer) => Promise<LoadFigures>;
 
 export const benchCompare: Bench = async (environment) => {
-  const original = readOriginal(process.env);
+  readOriginal(process.env);
   const { KUBECONFIG: kubeconfig } = process.env;
   if (!kubeconfig) throw new Error("KUBECONFIG is not set: it names the control plane that both servers ask");
+  const rows = [...(await benchSettled(environment)), ...(await benchRollout(environment))];
+  endControllers(dirname(kubeconfig));
+  return [...rows, ...(await benchServers(environment, kubeconfig))];
+};
+
+/** Ends them by the pid files of the plane. */
+function endControllers(plane: string): void {
+  for (const name of ["kube-controller-manager", "kubelet"]) {
+    const file = join(plane, `${name}.pid`);
+    if (existsSync(file)) process.kill(Number(readFileSync(file, "utf8")), "SIGTERM");
+  }
+}
+
+async function benchServers(environment: BenchEnvironment, kubeconfig: string): Promise<Row[]> {
+  const original = readOriginal(process.env);
   await createPods(kubeconfig);
   const startServer = await prepareServers(environment.scratch, await readFile(kubeconfig, "utf8"));
   const args = [...NODE_ARGS, ...SERVER_ARGS, join(environment.dist, "functions/serve.js")];
   const first = SIZES[0]?.request ?? "";
   const servers: ReviewServer[] = [];
-  const start = async (program: Parameters<typeof startServer>[0]): Promise<ReviewServer> => {
+  const starts = await compareStarts({ ours: args, original }, (program) => startServer(program, first));
+  const start = async (program: Started): Promise<ReviewServer> => {
     const server = await startServer(program, first);
     servers.push(server);
     return server;
@@ -66,11 +89,29 @@ export const benchCompare: Bench = async (environment) => {
       { name: "ours", path: PATH, ...(await start(args)) },
       { name: "original", path: EVICTION_PATH, ...(await start(original)) },
     ];
-    return await compare(rivals, bare);
+    return [starts, ...(await compare(rivals, bare))];
   } finally {
     await Promise.all(servers.map(({ end }) => end()));
   }
-};
+}
+
+/** Milliseconds from a server's start to its first answer, in turn; ours with the image's compile cache. */
+async function compareStarts(
+  programs: Readonly<Record<(typeof NAMES)[number], Started>>,
+  start: (program: Started) => Promise<ReviewServer>,
+): Promise<Row> {
+  const times = { ours: [] as number[], original: [] as number[] };
+  await (await start(programs.ours)).end();
+  for (let round = 0; round < ROUNDS; round++)
+    for (const name of NAMES) {
+      const startedAt = performance.now();
+      const server = await start(programs[name]);
+      times[name].push(performance.now() - startedAt);
+      await server.end();
+    }
+  const figures = NAMES.map((name) => `${name} ${median(times[name]).toFixed(0)} ms`);
+  return { what: "compared: start to the first answer of a webhook", figure: figures.join(", ") };
+}
 
 /** Groups of their own for each server: what one reserves does not wake the other. */
 async function createPods(kubeconfig: string): Promise<void> {

@@ -1,6 +1,12 @@
 /** The original's binary, or another server with its flags and paths. */
+import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { certify } from "../certify.ts";
 import { ORIGINAL_FLAGS, variableOf } from "../docs/reference/flags.ts";
+import { freePort } from "../loopback.ts";
 import type { Program } from "./review-server.ts";
 
 /** The path of its eviction webhook. */
@@ -42,4 +48,32 @@ function flagsOf(variables: Readonly<Record<string, string>>): string[] {
     if (flag === undefined) throw new Error(`no flag has the words of ${name}`);
     return `-${flag}=${value}`;
   });
+}
+
+interface DaemonOptions {
+  readonly namespace: string;
+  /** The text of a kubeconfig. */
+  readonly kubeconfig: string;
+  /** A directory for its files. */
+  readonly scratch: string;
+}
+
+/** Starts the program of ORIGINAL as a daemon, with its default intervals. */
+export async function startDaemon({ namespace, kubeconfig, scratch }: DaemonOptions): Promise<ChildProcess> {
+  const { command, args } = readOriginal(process.env);
+  const { certPem, keyPem } = await certify("rollout-operator.default.svc");
+  const files = { kubeconfig, crt: certPem, key: keyPem };
+  const path = (name: keyof typeof files): string => join(scratch, `original-${namespace}.${name}`);
+  for (const [name, text] of Object.entries(files)) await writeFile(path(name as keyof typeof files), text);
+  const { clusters } = parse(kubeconfig) as { clusters: { cluster: { server: string } }[] };
+  const variables = {
+    KUBERNETES_NAMESPACE: namespace,
+    KUBERNETES_CONFIG_FILE: path("kubeconfig"),
+    KUBERNETES_API_URL: clusters[0]?.cluster.server ?? "",
+    SERVER_TLS_CERT_FILE: path("crt"),
+    SERVER_TLS_KEY_FILE: path("key"),
+    SERVER_TLS_PORT: String(await freePort()),
+    SERVER_PORT: String(await freePort()),
+  };
+  return spawn(command, args(variables), { stdio: ["ignore", "ignore", "inherit"] });
 }

@@ -35,12 +35,17 @@ async function ensure({ call }: Pick<Admin, "call">, path: string, body: object)
   });
 }
 
-/** Creates what groups need. Throws if a controller makes pods there. */
-export async function prepare(admin: Admin): Promise<void> {
+/** Creates the definitions that are not there yet. */
+export async function installDefinitions(admin: Pick<Admin, "call">): Promise<void> {
   for (const name of CRDS) {
     const text = readFileSync(new URL(`../../infra/manifests/crds/${name}.yaml`, import.meta.url), "utf8");
     await ensure(admin, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", parse(text) as object);
   }
+}
+
+/** Creates what groups need. Throws if a controller makes pods there. */
+export async function prepare(admin: Admin): Promise<void> {
+  await installDefinitions(admin);
   await ensure(admin, `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, { metadata: { name: "ingester" } });
   await refuseControllers(admin);
 }

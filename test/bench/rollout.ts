@@ -1,9 +1,15 @@
 /**
  * The duration of rollouts on the cluster of KUBECONFIG with default settings, compared with the minimum: a loop that
- * deletes the same pods, as many at once, and waits for them to be recreated and ready.
+ * deletes the same pods, as many at once, and waits for them to be recreated and ready. With ORIGINAL, one of the
+ * original's as well.
  */
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openStage, type Stage } from "../cluster/stage/stage.ts";
 import type { ZoneOptions } from "../cluster/stage/zones.ts";
+import { startDaemon } from "./original.ts";
+import { installDefinitions } from "./plane-groups.ts";
+import { end } from "./process.ts";
 import { atMost, type Bench, median, type Row } from "./row.ts";
 
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 3);
@@ -23,18 +29,23 @@ const SHAPES: readonly Shape[] = [
   { group: "store", zones: 5, replicas: 4, atOnce: 2 },
 ];
 
-export const benchRollout: Bench = async () => {
+/** Of the original: its informers are full. */
+const START_MS = 5000;
+/** Milliseconds for a rollout of the original: it waits for its interval after each pod. */
+const PATIENCE_MS = 5 * 60_000;
+
+export const benchRollout: Bench = async ({ scratch }) => {
   if (!process.env["KUBECONFIG"]) {
     console.log("KUBECONFIG is not set: the rollouts on a real control plane are left out.");
     return [];
   }
   const rows: Row[] = [];
-  for (const shape of SHAPES) rows.push(...(await benchShape(shape)));
+  for (const shape of SHAPES) rows.push(...(await benchShape(shape, scratch)));
   return rows;
 };
 
 /** The rollout and its minimum in turn. */
-async function benchShape(shape: Shape): Promise<Row[]> {
+async function benchShape(shape: Shape, scratch: string): Promise<Row[]> {
   const zones = zonesOf(shape);
   const stage = await openStage();
   try {
@@ -51,7 +62,9 @@ async function benchShape(shape: Shape): Promise<Row[]> {
     const ratio = median(rollouts) / median(floors);
     const ratios = rollouts.map((ms, round) => (ms / (floors[round] ?? Number.NaN)).toFixed(2)).join(", ");
     const what = `rollout of ${shape.zones} x ${shape.replicas} pods, ${shape.atOnce} at once, on a real control plane`;
+    const original = process.env["ORIGINAL"] ? await measureOriginal(stage, zones, scratch) : undefined;
     return [
+      ...(original === undefined ? [] : [{ what: `${what}, by the original`, figure: show([original]) }]),
       { what: `${what}, minimum: a plain loop over the same pods`, figure: show(floors) },
       { what: `${what}, by Zonewise, default settings`, figure: show(rollouts) },
       {
@@ -101,8 +114,21 @@ async function measureRollout(
 ): Promise<number> {
   const startedAt = performance.now();
   await setImage(image, zones);
-  await done(image, zones);
+  await done(image, zones, PATIENCE_MS);
   return performance.now() - startedAt;
+}
+
+/** Milliseconds of one rollout by the original, which has the rights of KUBECONFIG. */
+async function measureOriginal(stage: Stage, zones: readonly ZoneOptions[], scratch: string): Promise<number> {
+  const kubeconfig = await readFile(process.env["KUBECONFIG"] ?? "", "utf8");
+  await installDefinitions(stage.admin);
+  const daemon = await startDaemon({ namespace: stage.namespace, kubeconfig, scratch });
+  try {
+    await sleep(START_MS);
+    return await measureRollout(stage, zones, "app:original");
+  } finally {
+    await end(daemon);
+  }
 }
 
 function show(figures: readonly number[]): string {

@@ -15,7 +15,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { certify } from "../certify.ts";
 import { freePort } from "../loopback.ts";
-import { readOriginal } from "./original.ts";
+import { startDaemon } from "./original.ts";
 import { readCpuMs, readResidentMb } from "./peak.ts";
 import { end, MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { atMost, type Bench, type BenchEnvironment, median, type Row } from "./row.ts";
@@ -122,21 +122,8 @@ interface Kubeconfig {
 }
 
 async function measureOriginal({ scratch }: BenchEnvironment, what: string): Promise<Row> {
-  const { command, args } = readOriginal(process.env);
   const cluster = await startCluster({});
-  const file = join(scratch, "settled-original-kubeconfig");
-  await writeFile(file, cluster.kubeconfig);
-  const { clusters } = JSON.parse(cluster.kubeconfig) as Kubeconfig;
-  const variables = {
-    KUBERNETES_NAMESPACE: "default",
-    KUBERNETES_CONFIG_FILE: file,
-    KUBERNETES_API_URL: clusters[0]?.cluster.server ?? "",
-    SERVER_TLS_CERT_FILE: join(scratch, "settled.crt"),
-    SERVER_TLS_KEY_FILE: join(scratch, "settled.key"),
-    SERVER_TLS_PORT: String(await freePort()),
-    SERVER_PORT: String(await freePort()),
-  };
-  const daemon = spawn(command, args(variables), { stdio: ["ignore", "ignore", "inherit"] });
+  const daemon = await startDaemon({ namespace: "default", kubeconfig: cluster.kubeconfig, scratch });
   try {
     await sleep(WARM_UP_SECONDS * 1000);
     await cluster.calls();

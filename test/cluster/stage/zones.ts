@@ -72,7 +72,8 @@ export function buildTemplate({
   sim,
 }: TemplateOptions): NonNullable<StatefulSet["spec"]>["template"] {
   return {
-    metadata: { labels: { zone: name, group, "rollout-group": group }, annotations: { ...FAST, ...sim } },
+    // The original finds the pods of a zone by the label `name`.
+    metadata: { labels: { zone: name, name, group, "rollout-group": group }, annotations: { ...FAST, ...sim } },
     spec: {
       ...RESTRICTED.pod,
       terminationGracePeriodSeconds: 5,
