@@ -41,6 +41,8 @@ export async function judge(path: string, mutation: Mutation): Promise<MutationR
 
 /** Milliseconds that a test file may take; a mutation may make one hang. */
 const MAX_TEST_MS = 120_000;
+/** Milliseconds for all of them: Node.js cannot end a test file that spins and handles SIGTERM. */
+const MAX_RUN_MS = 600_000;
 
 /**
  * The name of the first test that fails, or undefined if all pass. The others are ended then: what a mutation breaks
@@ -93,15 +95,22 @@ function execute(cwd: string, args: readonly string[], enough?: RegExp): Promise
   });
   let output = "";
   let isEnded = false;
-  const keep = (text: string): void => {
-    output += text;
-    if (isEnded || child.pid === undefined || !enough?.test(output)) return;
+  const endAll = (): void => {
+    if (isEnded || child.pid === undefined) return;
     isEnded = true;
     process.kill(-child.pid, "SIGKILL");
   };
+  const keep = (text: string): void => {
+    output += text;
+    if (enough?.test(output)) endAll();
+  };
+  const timer = setTimeout(endAll, MAX_RUN_MS);
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", keep);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
-    child.on("close", (code) => resolve({ code, output }));
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      resolve({ code, output });
+    });
   });
 }
