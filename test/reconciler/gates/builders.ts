@@ -74,22 +74,13 @@ interface SetTraits {
   /** Pods of the update revision, and of the current one. */
   readonly updated?: number;
   readonly current?: number;
-  /** A bypass of its gates. */
-  readonly until?: string;
 }
 
 /** The zone of this letter at revision `from`, with the template of `to`. */
 export function setOf(letter: string, from: string, to = from, traits: SetTraits = {}): StatefulSet {
-  const { replicas = 3, existing = replicas, until } = traits;
-  const bypass = { "zonewise.dev/bypass-gates-until": until ?? "", "zonewise.dev/bypass-gates-reason": "known alert" };
-  const object = statefulSetObject({
-    name: `zone-${letter}`,
-    at: from,
-    updateRevision: to,
-    replicas,
-    statusReplicas: existing,
-    ...(until !== undefined && { annotations: bypass }),
-  });
+  const { replicas = 3, existing = replicas } = traits;
+  const name = `zone-${letter}`;
+  const object = statefulSetObject({ name, at: from, updateRevision: to, replicas, statusReplicas: existing });
   const updated = traits.updated ?? (from === to ? existing : 0);
   const current = traits.current ?? (from === to ? existing : existing - updated);
   return {

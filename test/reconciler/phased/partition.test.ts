@@ -1,4 +1,4 @@
-/** What becomes of the partition, by whose hand ever: adoption, deletion, resizes, other templates and other partitions. */
+/** What becomes of the partition at adoption, deletion and resizes, with other templates and other partitions. */
 import { HELD } from "./adapter.ts";
 import { ago, NEW, OLD, rolling } from "./builders.ts";
 import { checking, held, NEWER, passed, released, ROLLED_BACK, stepped, table } from "./table.ts";
