@@ -96,6 +96,8 @@ const RELEASE_MS = 3000;
 const MAX_READ_MS = 60_000;
 const MAX_HINTS = 10_000;
 
+const NO_BUDGETS = judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
+
 export function createReserver(tools: ReserverOptions): Reserver {
   const { cluster, clock, random } = tools;
   /** Decides under a budget, by its UID. Never rejects. */
@@ -105,11 +107,11 @@ export function createReserver(tools: ReserverOptions): Reserver {
     clock,
   );
   /**
-   * By StatefulSet, the UID of the budget that its pods were last under, or that is being looked for: it saves the reads
+   * By StatefulSet, the UID of the budget that its pods were last under, or what is being looked for: it saves the reads
    * that find the budget. A wrong hint costs calls and no more, as the budget's own list has to have the pod. Nothing
    * else of a budget is kept, which may be large.
    */
-  const hints = new Map<string, Promise<string | undefined>>();
+  const hints = new Map<string, Promise<string | DisruptionResult>>();
 
   const callUntil = (time: TimeLimit): Call => ({
     deadlineMs: Math.min(remaining(time, clock), MAX_READ_MS),
@@ -119,8 +121,7 @@ export function createReserver(tools: ReserverOptions): Reserver {
   /** The UID of the valid budget that selects the pod, or the result without one. Rejects with the error of the API server. */
   async function search(request: DisruptionRequest): Promise<string | DisruptionResult> {
     const budgets = await listBudgets(request.namespace, tools, callUntil(request));
-    if (request.rollout && budgets.length === 0)
-      return judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
+    if (request.rollout && budgets.length === 0) return NO_BUDGETS;
     const object = await cluster.get(pods, request, callUntil(request)).catch(absent);
     if (!object) return judged(verdict("PodNotFound", `pods "${request.name}" not found`));
     const found = findBudget(readPod(object), budgets, request);
@@ -132,14 +133,14 @@ export function createReserver(tools: ReserverOptions): Reserver {
     const set = statefulSetOf(request);
     // Without a pause where there is none: of requests of the same moment, the first looks for all.
     const hint = hints.has(set) ? await hints.get(set) : undefined;
-    const hinted = hint === undefined ? "elsewhere" : await decideTogether(hint, request);
+    if (hint === NO_BUDGETS && request.rollout) return hint;
+    const hinted = typeof hint === "string" ? await decideTogether(hint, request) : "elsewhere";
     if (hinted !== "elsewhere") return hinted;
     const searching = search(request).catch(undecided);
     if (hints.size >= MAX_HINTS) hints.clear();
-    hints.set(
-      set,
-      searching.then((found) => (typeof found === "string" ? found : undefined)),
-    );
+    hints.set(set, searching);
+    // Without a budget, only those that ask meanwhile have the answer.
+    void searching.then((found) => typeof found !== "string" && hints.get(set) === searching && hints.delete(set));
     const found = await searching;
     if (typeof found !== "string") return found;
     const result = await decideTogether(found, request);

@@ -27,3 +27,15 @@ it("of the budget that a StatefulSet's pods were under, a process keeps its name
   const growth = usedBytes() - before;
   assert.ok(growth < 1_000_000, `${growth} bytes more`);
 });
+
+it("of a namespace without budgets, a process keeps nothing: pods of a batch share one list, the next batch reads again", async () => {
+  const { budgets, ...facts } = factsOf({});
+  const one = startProcess({ ...facts, budgets: [] });
+  const pods = facts.pods.map(({ metadata }) => metadata?.name ?? "").slice(0, 2);
+  const askBoth = () => Promise.all(pods.map((pod) => one.evict({ pod, rollout: 2 })));
+  assert.deepEqual(new Set((await askBoth()).map(({ reason }) => reason)), new Set(["PodNotInScope"]));
+  assert.deepEqual(one.calls, ["list zoneawarepoddisruptionbudgets"]);
+  one.change({ ...facts, budgets });
+  const [first, second] = await askBoth();
+  assert.ok(![first?.reason, second?.reason].includes("PodNotInScope"), JSON.stringify([first, second]));
+});
