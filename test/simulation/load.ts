@@ -1,40 +1,39 @@
-/** Changes files of the product as they are loaded. */
+/** Rewrites files of the product as they are loaded. */
 import { type LoadHookSync, registerHooks } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { mutate, type Mutation } from "../mutation/mutation.ts";
 
-type Change = Pick<Mutation, "file" | "find" | "replacement">;
+/** The text of a file as it is to be loaded, from its path and its text. */
+type Rewrite = (path: string, source: string) => string;
 
-/** What was loaded in place of a file, by its URL. */
-export const changedSources = new Map<string, string>();
+const ROOT = `${pathToFileURL(join(import.meta.dirname, "../..")).href}/`;
+const rewrites: Rewrite[] = [];
 
-/** What is changed of each file, by its URL, in this order. */
-const changesOf = new Map<string, readonly Change[]>();
-
-const ROOT = join(import.meta.dirname, "../..");
-
-/** One text of each for another, for all that is imported from now on. What is not in its file exactly once throws as the file is loaded. */
-export function changeOnLoad(changes: readonly Change[]): void {
-  if (changesOf.size === 0) registerHooks({ load: loadChanged });
-  for (const change of changes) {
-    const url = pathToFileURL(join(ROOT, change.file)).href;
-    changesOf.set(url, [...(changesOf.get(url) ?? []), change]);
-  }
+/** For all that is imported from now on. */
+export function rewriteOnLoad(rewrite: Rewrite): void {
+  if (rewrites.push(rewrite) === 1) registerHooks({ load: loadRewritten });
 }
 
-const loadChanged: LoadHookSync = (url, context, next) => {
-  const loaded = next(url, context);
-  const changes = changesOf.get(url);
-  if (!changes) return loaded;
-  const source = changes.reduce(
-    (text, change) => {
+/** One text of each for another. What is not in its file exactly once throws as the file is loaded. */
+export function changeOnLoad(changes: readonly Pick<Mutation, "file" | "find" | "replacement">[]): void {
+  const changesOf = Map.groupBy(changes, ({ file }) => file);
+  rewriteOnLoad((path, source) =>
+    (changesOf.get(path) ?? []).reduce((text, change) => {
       const changed = mutate(text, change);
-      if (changed === undefined) throw new Error(`not once in ${change.file}: ${change.find}`);
+      if (changed === undefined) throw new Error(`not once in ${path}: ${change.find}`);
       return changed;
-    },
+    }, source),
+  );
+}
+
+const loadRewritten: LoadHookSync = (url, context, next) => {
+  const loaded = next(url, context);
+  const path = url.startsWith(ROOT) ? url.slice(ROOT.length) : "";
+  if (!/^(?:functions|reconciler|infra)\//.test(path)) return loaded;
+  const source = rewrites.reduce(
+    (text, rewrite) => rewrite(path, text),
     new TextDecoder().decode(loaded.source as Uint8Array),
   );
-  changedSources.set(url, source);
   return { ...loaded, source: new TextEncoder().encode(source) };
 };

@@ -2,8 +2,7 @@
  * What histories reached, counted in cells: faults at call sites, reasons of the closed lists, rules that had an
  * opinion, errors, catch blocks and retries of the product.
  */
-import { startCoverage } from "./coverage.ts";
-import { changeOnLoad } from "./load.ts";
+import { changeOnLoad, rewriteOnLoad } from "./load.ts";
 
 /** In how many of the seeds each cell was reached; 0 for those that exist and were not. */
 interface Reach {
@@ -21,6 +20,7 @@ declare global {
   var noteListed: (cell: string) => void;
   var noteRule: (rule: { readonly name: string }) => void;
   var noteOpinion: (rule: object) => void;
+  var noteSecond: <T>(cell: string, attempt: () => T) => () => T;
 }
 
 /** A rule without a name is a list of others. */
@@ -100,6 +100,38 @@ const PROBES = [
   },
 ];
 
+/** Where a catch block or the callback of a `.catch` begins, and an attempt that may be repeated. */
+const PLACES =
+  /\bcatch (?:\(\w+\) )?\{|\.catch\(\s*(?:async )?\((?:error: unknown)?\)(?:: \w+(?:<\w+>)?)? =>(?: \{)?|\bretryOnConflict\(attempt,/g;
+/** What a place is in, by the line that begins it. */
+const OWNER = /^ *(?:export )?(?:async )?(?:function\*? (\w+)|const (\w+) = (?:async )?\(|(?:async )?(\w+)\(.*\{$)/gm;
+const KEYWORDS: ReadonlySet<string | undefined> = new Set(["if", "for", "while", "switch", "catch"]);
+
+/** Has each catch block and each second attempt of a file say that it runs; names them all to `list`. */
+export function noteCatches(path: string, source: string, list: (cell: string) => void): string {
+  const seen = new Map<string, number>();
+  return source.replaceAll(PLACES, (place, at: number) => {
+    const owners = [...source.slice(0, at).matchAll(OWNER)].map(([, ...names]) => names.find((name) => name));
+    const name = owners.findLast((owner) => !KEYWORDS.has(owner)) ?? "-";
+    const isRetry = place.startsWith("retry");
+    const key = `${isRetry ? "retry" : "catch"} ${path} ${name}`;
+    const times = (seen.get(key) ?? 0) + 1;
+    seen.set(key, times);
+    const cell = JSON.stringify(times === 1 ? key : `${key} ${times}`);
+    list(JSON.parse(cell) as string);
+    if (isRetry) return `retryOnConflict(noteSecond(${cell}, attempt),`;
+    return place.endsWith("{") ? `${place} noteReached(${cell});` : `${place} noteReached(${cell}) ??`;
+  });
+}
+
+function noteSecond<T>(cell: string, attempt: () => T): () => T {
+  let times = 0;
+  return () => {
+    if (times++ > 0) noted.add(cell);
+    return attempt();
+  };
+}
+
 interface ReachCount {
   /** Counts what was reached since the last call as one seed's. */
   readonly endSeed: (faults: ReadonlyMap<string, number>) => void;
@@ -108,7 +140,6 @@ interface ReachCount {
 
 /** To be called before anything of the product is imported. */
 export function startReach(): ReachCount {
-  const coverage = startCoverage();
   globalThis.noteReached = (cell) => void noted.add(cell);
   globalThis.noteListed = (cell) => void listed.add(cell);
   globalThis.noteRule = nameRule;
@@ -116,20 +147,21 @@ export function startReach(): ReachCount {
     const cell = rules.get(rule);
     if (cell !== undefined) noted.add(cell);
   };
+  globalThis.noteSecond = noteSecond;
   changeOnLoad(PROBES);
+  rewriteOnLoad((path, source) => noteCatches(path, source, (cell) => void listed.add(cell)));
   const cells = new Map<string, number>();
   let seeds = 0;
   const count = (cell: string, by: number): void => void cells.set(cell, (cells.get(cell) ?? 0) + by);
   // What ran before the first seed is nobody's.
   noted.clear();
-  coverage.take();
   return {
     endSeed(faults) {
       seeds++;
       for (const [cell, times] of faults) count(`fault ${cell}`, Math.min(times, 1));
-      for (const cell of [...noted, ...coverage.take()]) count(cell, 1);
+      for (const cell of noted) count(cell, 1);
       noted.clear();
-      for (const cell of [...listed, ...coverage.known()]) count(cell, 0);
+      for (const cell of listed) count(cell, 0);
     },
     result: () => ({ seeds, cells }),
   };
