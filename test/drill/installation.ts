@@ -64,7 +64,6 @@ export async function openInstallation(t: TestContext, { reconciles = true } = {
       if (!reconciles && name.startsWith("reconciler") && text.startsWith("starts"))
         for (const process of world.processes()) if (process.name === name) schedule.after(0, process.kill);
     },
-    onAnswer: () => {},
     onHandshake: () => {},
     onHost: () => {},
   });

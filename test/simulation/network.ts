@@ -13,7 +13,6 @@ import { parseTarget } from "../emulator/request.ts";
 import type { Api } from "../emulator/api.ts";
 import type { Mount } from "./certificates/trust.ts";
 import { answerExpired, answerWith, breakOff } from "./answers.ts";
-import type { Disturb, Disturbance } from "./disturbances.ts";
 import type { Draw } from "./draw.ts";
 import {
   type Answering,
@@ -36,6 +35,17 @@ export interface Caller {
   readonly call: string;
   readonly sentAt?: number;
 }
+
+/** What happens to a call, for a while. */
+interface Disturbance {
+  /** It is refused with this code, and has no effect. */
+  readonly refusedWith?: number;
+  /** Milliseconds between the head of an answer and its body. */
+  readonly bodyLateMs?: number;
+}
+
+/** Beside the faults that a seed draws; undefined for a call that is not disturbed. */
+type Disturb = (actor: string, sent: Sent) => Disturbance | undefined;
 
 export interface NetworkOptions {
   readonly schedule: Schedule;

@@ -11,6 +11,7 @@ import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
 import {
   type Action,
+  afflict,
   annotatePod,
   changeTemplate,
   drain,
@@ -33,14 +34,11 @@ async function inEachZone(people: People, act: (zone: string) => Promise<unknown
   }
 }
 
-/** One pod is ill for a while. */
-async function afflictPod(people: People, ill: object, well: object): Promise<void> {
+/** One pod is ill for a while, by its annotation. */
+async function afflictAny(people: People, name: string, value: string): Promise<void> {
   const pods = podsOf(people);
-  if (pods.length === 0) return;
-  const pod = people.draw.of(pods);
-  await annotatePod(people, pod, ill);
-  await pause(people, people.draw.between(1, people.draw.of([20_000, 240_000])));
-  await annotatePod(people, pod, well);
+  const { draw } = people;
+  if (pods.length > 0) await afflict(people, draw.of(pods), [name, value], draw.between(1, draw.of([20_000, 240_000])));
 }
 
 /** Changes its mind again and again, as a HorizontalPodAutoscaler does. */
@@ -104,8 +102,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
         .map((pod) => drain(people, pod)),
     );
   },
-  failProbe: (people) => afflictPod(people, { "sim/ready": "false" }, { "sim/ready": null }),
-  crashPod: (people) => afflictPod(people, { "sim/crash": "true" }, { "sim/crash": null }),
+  failProbe: (people) => afflictAny(people, "sim/ready", "false"),
+  crashPod: (people) => afflictAny(people, "sim/crash", "true"),
   pauseZone: async (people) => {
     const path = `${SETS}/${people.draw.of(people.shape.zones)}`;
     const annotate = (value: string | null): Promise<void> =>
@@ -142,7 +140,6 @@ const OFTEN: Readonly<Record<string, number>> = {
   evict: 2,
   evictMany: 2,
   afflictUpdated: 4,
-  bypassGates: 3,
   deletePods: 4,
   takePods: 2,
 };

@@ -1,7 +1,6 @@
 /** How a person acts on the world: what all actions are made of. */
 import type { Draft } from "../emulator/objects.ts";
 import type { Sent } from "../emulator/in-process.ts";
-import type { KubeObject } from "../emulator/store.ts";
 import type { Draw } from "./draw.ts";
 import { NAMESPACE } from "./names.ts";
 import type { Schedule } from "./schedule.ts";
@@ -78,16 +77,16 @@ export async function drain(people: People, name: string, query = "", deleteOpti
 export const annotatePod = ({ world }: People, pod: string, annotations: object): Promise<unknown> =>
   world.ask("kubelet", "PATCH", `${PODS}/${pod}`, { metadata: { annotations } });
 
-interface Affliction {
-  readonly ill: object;
-  readonly well: object;
-}
-
-/** A pod is ill for so many milliseconds, by its annotations. */
-export async function afflict(people: People, pod: string, { ill, well }: Affliction, ms: number): Promise<void> {
-  await annotatePod(people, pod, ill);
+/** A pod is ill for so many milliseconds, by an annotation. */
+export async function afflict(
+  people: People,
+  pod: string,
+  [name, value]: readonly [string, string],
+  ms: number,
+): Promise<void> {
+  await annotatePod(people, pod, { [name]: value });
   await pause(people, ms);
-  await annotatePod(people, pod, well);
+  await annotatePod(people, pod, { [name]: null });
 }
 
 /**
@@ -124,14 +123,11 @@ export async function without(
   await recreate(people, path, { apiVersion, kind, metadata: { name, labels }, webhooks });
 }
 
-/** A person waits no longer for what is to come. */
-export const PATIENCE_MS = 120_000;
-
 /** Looks every `stepMs` whether it holds, until it does or `ms` are over. Resolves with whether it does. */
 export async function until(
   people: People,
   holds: () => boolean,
-  { ms = PATIENCE_MS, stepMs = 200 } = {},
+  { ms = 120_000, stepMs = 200 } = {},
 ): Promise<boolean> {
   const end = people.schedule.now() + ms;
   while (people.schedule.now() < end && !holds()) await pause(people, stepMs);
@@ -147,12 +143,6 @@ export const isList = ({ method, path }: Sent, plural: string): boolean =>
 /** Asks once for so many replicas. */
 const scale = ({ world }: People, zone: string, replicas: number) =>
   world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
-
-export const setOf = ({ world }: People, zone: string): KubeObject | undefined =>
-  world.store.get("statefulsets.apps", NAMESPACE, zone);
-
-export const annotateZone = (people: People, zone: string, annotations: object): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
 
 /** As long as it is refused, and nothing else is wanted, it is asked for again. */
 export async function scaleZone(people: People, zone: string, replicas: number, attempts = Infinity): Promise<void> {

@@ -138,10 +138,6 @@ async function playSeeded(
       tell(caller.actor, `${caller.call} -> ${status}`);
       oracles.onCall(caller, sent, status);
     },
-    onAnswer(answer) {
-      tell("prometheus", `${answer.expr} is ${answer.verdict}`);
-      oracles.onAnswer(answer);
-    },
     onProcess(name, text) {
       tell(name, text);
     },

@@ -113,13 +113,6 @@ export interface Shape {
     | undefined;
   /** Calls of an API group that each process may make a second; undefined for any number. */
   readonly callsPerSecond?: number | undefined;
-  /** The zone whose pods have a label more, which its selector names; undefined for none. */
-  readonly labelled?: string | undefined;
-  /**
-   * Zones begin as the API server stores them. Otherwise their templates have no defaults before the first write of each
-   * zone, which is a rollout for that.
-   */
-  readonly hasDefaults?: true | undefined;
   /** How many incidents of each area there are; undefined for none. */
   readonly incidents: Readonly<Record<string, number>> | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */
@@ -233,7 +226,7 @@ export function zoneObject(shape: Shape, name: string): Draft {
   const { readyAfterMs, exitAfterMs, nodes, windows } = shape;
   const leader = zones[zones.indexOf(name) - 1];
   const secondsBetween = secondsBetweenOf(shape, name);
-  const labels = { app: GROUP, name, ...(shape.labelled === name && { tier: "spare" }) };
+  const labels = { app: GROUP, name };
   return make("StatefulSet", name, {
     namespace: NAMESPACE,
     labels: {

@@ -13,13 +13,11 @@ import type { Connection } from "../../infra/kubernetes/connection.ts";
 import { type CertificateOptions, generateCertificates } from "../../infra/certs/act/generate.ts";
 import { runJob } from "../../infra/certs/act/run-job.ts";
 import { messageOf } from "../../infra/errors.ts";
-import { withDefaults } from "../emulator/defaults.ts";
 import { createApi } from "../emulator/index.ts";
 import { dig, type Draft, fieldsOf, listOf, put } from "../emulator/objects.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { KubeObject, Store } from "../emulator/store.ts";
 import {
-  BASELINE_CHECK,
   GATE_CHECK,
   gateObject,
   GATES,
@@ -28,7 +26,7 @@ import {
   phasedObject,
   phasedSet,
 } from "./checks/objects.ts";
-import { createPrometheus, type Told } from "./checks/prometheus.ts";
+import { createPrometheus } from "./checks/prometheus.ts";
 import { CERTIFICATE_ENVIRONMENT, kubeletDelay, mountSecret, whyNotTrusted } from "./certificates/trust.ts";
 import type { Draw } from "./draw.ts";
 import type { HostAnswer, Sent } from "../emulator/in-process.ts";
@@ -57,7 +55,6 @@ export interface WorldOptions {
   readonly onProcess: (name: string, text: string) => void;
   /** True if this fault happens at this call site now. */
   readonly strikes: NetworkOptions["strikes"];
-  readonly onAnswer: (told: Told) => void;
   readonly onHandshake: NetworkOptions["onHandshake"];
   /** The stream of what happens to nodes. */
   readonly nodeDraw: Draw;
@@ -70,8 +67,6 @@ export interface World {
   readonly store: Store;
   readonly ask: ReturnType<typeof createNetwork>["ask"];
   readonly disturb: ReturnType<typeof createNetwork>["disturb"];
-  /** Somebody starts a Job as the CronJob has it. */
-  readonly startRun: () => void;
   /** A process of somebody who is no part of the world. */
   readonly admit: (name: string) => { readonly process: Process; readonly connection: Connection };
   readonly processes: () => readonly Process[];
@@ -178,10 +173,9 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     draw,
     checks: {
       ...(shape.gate && { [GATE_CHECK]: shape.gate }),
-      ...(shape.gate?.compares && { [BASELINE_CHECK]: { ...shape.gate, last: "good" as const } }),
       ...(shape.phased && { [PHASED_CHECK]: shape.phased }),
     },
-    onAnswer: on.onAnswer,
+    onAnswer: (text) => on.onProcess("prometheus", text),
   });
   const network = createNetwork({
     ...on,
@@ -226,12 +220,11 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     store.create(resource, registered(configuration));
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
-  const asStored = (zone: Draft): Draft => (shape.hasDefaults ? withDefaults("statefulsets.apps", zone) : zone);
-  for (const zone of shape.zones) store.create("statefulsets.apps", asStored(zoneObject(shape, zone)));
+  for (const zone of shape.zones) store.create("statefulsets.apps", zoneObject(shape, zone));
   if (shape.twin) {
     const { zones, budget } = twinObjects(shape);
     store.create(BUDGETS, budget);
-    for (const zone of zones) store.create("statefulsets.apps", asStored(zone));
+    for (const zone of zones) store.create("statefulsets.apps", zone);
   }
   if (shape.mirrored) store.create(TEMPLATES, templateObject(shape));
   if (shape.gate) store.create(GATES, gateObject(shape.gate));
@@ -318,10 +311,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   /** `concurrencyPolicy: Forbid` is a promise of the CronJob controller that a lost node breaks: runs may overlap. */
   function startJob(): void {
     schedule.after(MINUTE_MS, startJob);
-    startRun();
-  }
-
-  function startRun(): void {
     const { process, machine, env } = startProcess("reconciler");
     void composeReconciler({ ...env }, machine)
       .then(({ run: input }) => run({ ...input, stop: new AbortController().signal }))
@@ -367,7 +356,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     store,
     ask: network.ask,
     disturb: network.disturb,
-    startRun,
     admit: (name) => {
       const process = createProcess(schedule, name, 0);
       return { process, connection: network.connectionOf(process) };

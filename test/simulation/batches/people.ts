@@ -27,8 +27,11 @@ export const batchActions: Readonly<Record<string, Action>> = {
       pods = findUpdated(people);
     }
     if (pods.length === 0) return;
-    const what = draw.of(["sim/crash", "sim/ready"]);
-    const ill = { [what]: what === "sim/crash" ? "true" : "false" };
-    await afflict(people, draw.of(pods), { ill, well: { [what]: null } }, draw.of([2000, 30_000, 90_000]));
+    const [crash, unready] = [
+      ["sim/crash", "true"],
+      ["sim/ready", "false"],
+    ] as const;
+    const illness = draw.of([crash, unready]);
+    await afflict(people, draw.of(pods), illness, draw.of([2000, 30_000, 90_000]));
   },
 };

@@ -30,10 +30,6 @@ export interface GateMore {
   readonly soakSeconds: number;
   /** The gate only soaks. */
   readonly asksNothing: boolean;
-  /** The number of the query is compared with that of another one. */
-  readonly compares: boolean;
-  /** People let zones begin without the gate, for a time. */
-  readonly isBypassed: boolean;
 }
 
 /** Apart from all else that the seed draws. */
@@ -44,16 +40,11 @@ export function drawGateMore(seed: number, gate: GateShape): GateShape {
   const draw = drawFrom(seed ^ STREAM);
   const soakSeconds = draw.chance(0.5) ? draw.of([30, 90]) : 0;
   const asksNothing = soakSeconds > 0 && draw.chance(0.3);
-  const compares = !asksNothing && draw.chance(0.4);
   return {
     ...gate,
     soakSeconds,
     asksNothing,
-    compares,
-    isBypassed: draw.chance(0.5),
     ...(asksNothing && { last: "good" as const }),
-    // An error beside a failure would count as a success.
-    ...(compares && { onError: "Wait" as const, successWhen: "WithinBaseline" as const }),
   };
 }
 
@@ -94,7 +85,6 @@ export const drawPhased = (draw: Draw): PhasedShape => ({
 
 /** Each names the check that its expressions begin with. */
 export const GATE_CHECK = "gate";
-export const BASELINE_CHECK = "baseline";
 export const PHASED_CHECK = "phased";
 
 export function checkObject(expr: string, shape: CheckShape) {
@@ -110,9 +100,8 @@ export function checkObject(expr: string, shape: CheckShape) {
 }
 
 export function gateObject(shape: GateShape, expr = GATE_CHECK): Draft {
-  const { when, onError, soakSeconds = 0, asksNothing = false, compares = false } = shape;
-  const baseline = compares && { baseline: { expr: `${BASELINE_CHECK}{group="$(group)"}`, maxRatio: "1.5" } };
-  const check = { name: "errors", ...checkObject(expr, shape), ...baseline };
+  const { when, onError, soakSeconds = 0, asksNothing = false } = shape;
+  const check = { name: "errors", ...checkObject(expr, shape) };
   return make("RolloutGate", GATE, {
     namespace: NAMESPACE,
     spec: {

@@ -15,9 +15,9 @@ import {
   phasedSet,
 } from "./objects.ts";
 
-export const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
+const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
 const PHASED_PATH = `/apis/sts.plus/v1alpha1/namespaces/${NAMESPACE}/phasedrollouts`;
-export const gatePath = `${GATES_PATH}/${GATE}`;
+const gatePath = `${GATES_PATH}/${GATE}`;
 const phasedPath = `${PHASED_PATH}/${PHASED}`;
 const setPath = `${SETS}/${PHASED}`;
 
@@ -56,27 +56,6 @@ const GATE_ACTIONS: Readonly<Record<string, Action>> = {
     await world.ask("human", "DELETE", gatePath);
     await pause(people, draw.between(1, 60_000));
     await recreate(people, GATES_PATH, gateObject(shape.gate));
-  },
-};
-
-const BYPASS = ["zonewise.dev/bypass-gates-until", "zonewise.dev/bypass-gates-reason"] as const;
-const bypass = (until: string | null): object => ({
-  metadata: { annotations: { [BYPASS[0]]: until, [BYPASS[1]]: until === null ? null : "drawn" } },
-});
-const DAY_MS = 86_400_000;
-
-const BYPASS_ACTIONS: Readonly<Record<string, Action>> = {
-  /** Until a time that is soon over, or that is none, or too far ahead. */
-  bypassGates: async (people) => {
-    const { draw, schedule, shape } = people;
-    const zones = draw.chance(0.6) ? shape.zones : [draw.of(shape.zones)];
-    const ms = draw.chance(0.15) ? 2 * DAY_MS : draw.between(5, draw.of([20, 180])) * 1000;
-    const until = `${new Date(schedule.now() + ms).toISOString().slice(0, 19)}Z`;
-    const written = draw.chance(0.1) ? "tomorrow" : until;
-    for (const zone of zones) await insist(people, `${SETS}/${zone}`, bypass(written));
-    if (draw.chance(0.6)) return;
-    await pause(people, draw.between(1000, 60_000));
-    for (const zone of zones) await insist(people, `${SETS}/${zone}`, bypass(null));
   },
 };
 
@@ -131,7 +110,6 @@ const PHASED_ACTIONS: Readonly<Record<string, Action>> = {
 
 export const checkActions = ({ shape }: People): Readonly<Record<string, Action>> => ({
   ...(shape.gate && GATE_ACTIONS),
-  ...(shape.gate?.isBypassed && BYPASS_ACTIONS),
   ...(shape.phased && PHASED_ACTIONS),
 });
 
@@ -145,7 +123,6 @@ const OBSERVED_MS = 10_000;
 export async function setChecksRight(people: People): Promise<void> {
   const { shape, world, schedule } = people;
   if (shape.gate) await insist(people, gatePath, { spec: gateObject(shape.gate)["spec"] });
-  if (shape.gate?.isBypassed) for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, bypass(null));
   if (!shape.phased) return;
   const { spec } = phasedObject(shape.phased) as { readonly spec?: object };
   const annotations = { "sts.plus/pause": null, "sts.plus/promote-step": null };

@@ -6,38 +6,18 @@ import type { Schedule } from "../schedule.ts";
 const HOST = "prometheus:9090";
 export const PROMETHEUS_URL = `http://${HOST}`;
 
-/** How it answers, and as what the answer counts. */
-const MOODS = {
-  good: "Success",
-  bad: "Failure",
-  /** Without data that may be missing. */
-  partial: "Error",
-  overloaded: "Error",
-  scalar: "Error",
-  garbled: "Error",
-  /** Longer than anybody waits for it. */
-  late: "Error",
-  silent: "Error",
-  refused: "Error",
-} as const;
-export type Mood = keyof typeof MOODS;
-export type Verdict = (typeof MOODS)[Mood];
+/** How it answers; `partial` without data that may be missing, `late` longer than anybody waits for it. */
+const MOODS = ["good", "bad", "partial", "overloaded", "scalar", "garbled", "late", "silent", "refused"] as const;
+export type Mood = (typeof MOODS)[number];
 
-const NAMES = Object.keys(MOODS) as Mood[];
 /** It stays in a mood for so long at most. */
 const MOOD_MS = 90_000;
 const LATE_MS = 5500;
 
 /** What a check takes for good, and how it is answered once the trouble has ended. */
 export interface Asked {
-  readonly successWhen: "NoData" | "Data" | "WithinBaseline";
+  readonly successWhen: "NoData" | "Data";
   readonly last: Mood;
-}
-
-export interface Told {
-  readonly at: number;
-  readonly expr: string;
-  readonly verdict: Verdict;
 }
 
 export interface PrometheusOptions {
@@ -45,7 +25,7 @@ export interface PrometheusOptions {
   readonly draw: Draw;
   /** The checks that it is asked for, by the name with which their expression begins. */
   readonly checks: Readonly<Record<string, Asked>>;
-  readonly onAnswer: (told: Told) => void;
+  readonly onAnswer: (told: string) => void;
 }
 
 export function createPrometheus({ schedule, draw, checks, onAnswer }: PrometheusOptions) {
@@ -53,7 +33,7 @@ export function createPrometheus({ schedule, draw, checks, onAnswer }: Prometheu
   let isCalm = false;
   const change = (name: string): void => {
     if (isCalm) return;
-    moods.set(name, draw.chance(0.6) ? "good" : draw.of(NAMES));
+    moods.set(name, draw.chance(0.6) ? "good" : draw.of(MOODS));
     schedule.after(draw.between(1000, MOOD_MS), () => change(name));
   };
   for (const name of Object.keys(checks)) change(name);
@@ -64,11 +44,8 @@ export function createPrometheus({ schedule, draw, checks, onAnswer }: Prometheu
     const expr = new URLSearchParams(body.toString()).get("query") ?? "";
     const name = /^\w*/.exec(expr)?.[0] ?? "";
     const mood = moods.get(name) ?? "bad";
-    onAnswer({ at: schedule.now(), expr, verdict: MOODS[mood] });
-    const { successWhen = "NoData" } = checks[name] ?? {};
-    return successWhen === "WithinBaseline"
-      ? sayNumber(mood, NUMBERS[name] ?? NUMBERS["gate"])
-      : say(mood, successWhen);
+    onAnswer(`${expr} is ${mood}`);
+    return say(mood, checks[name]?.successWhen ?? "NoData");
   }
 
   return {
@@ -81,27 +58,14 @@ export function createPrometheus({ schedule, draw, checks, onAnswer }: Prometheu
   };
 }
 
-const vector = (samples: number, rest: object = {}, value = "1"): HostAnswer => ({
+const vector = (samples: number, rest: object = {}): HostAnswer => ({
   status: 200,
   body: JSON.stringify({
     status: "success",
-    data: { resultType: "vector", result: Array.from({ length: samples }, () => ({ metric: {}, value: [0, value] })) },
+    data: { resultType: "vector", result: Array.from({ length: samples }, () => ({ metric: {}, value: [0, "1"] })) },
     ...rest,
   }),
 });
-
-/** What is compared is good if both are: otherwise the one is too high, or the other too low. */
-const NUMBERS: Readonly<Record<string, Readonly<Partial<Record<Mood, string>>>>> = {
-  gate: { bad: "3" },
-  baseline: { bad: "0.1" },
-};
-
-function sayNumber(mood: Mood, numbers: (typeof NUMBERS)[string] = {}): ReturnType<typeof say> {
-  if (mood === "partial") return vector(1, { isPartial: true });
-  if (mood === "good" || mood === "bad" || mood === "late")
-    return { ...vector(1, {}, numbers[mood] ?? "1"), ...(mood === "late" && { lateMs: LATE_MS }) };
-  return say(mood, "Data");
-}
 
 function say(mood: Mood, successWhen: Asked["successWhen"]): HostAnswer | "silent" | undefined {
   const isData = (mood === "bad") !== (successWhen === "Data");

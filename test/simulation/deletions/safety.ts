@@ -18,8 +18,6 @@ export interface DeletionSafetyOptions {
 
 interface DeletionSafety {
   readonly onEvent: (event: StoreEvent) => void;
-  /** A review reaches a webhook server. */
-  readonly onArrival: (path: string, sent: string) => void;
   readonly onReview: (review: Pick<Review, "path" | "sent" | "status" | "answer">) => void;
   /** A review that the API server gets no answer to. */
   readonly onUnanswered: (path: string, sent: string) => void;
@@ -60,11 +58,6 @@ export function createDeletionSafety({ shape, violated, now }: DeletionSafetyOpt
       if (resource !== CONFIGURATIONS || object.metadata.name !== CONFIGURATION) return;
       if (type === "DELETED") guardedSince = undefined;
       else guardedSince ??= now();
-    },
-    onArrival(path, sent) {
-      if (path !== DELETION || !conditions) return;
-      const request = requestOf(sent);
-      if (isFree(request)) violated(`${userOf(request)} is asked about the deletion of ${nameIn(request)}`);
     },
     onReview({ path, sent, status, answer }) {
       if (path !== DELETION || status !== 200) return;

@@ -7,14 +7,12 @@ import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
 import { DOWNSCALES_AREA } from "./downscales.ts";
-import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
 import { MEANWHILE_AREA } from "./meanwhile.ts";
 import { NODES_AREA } from "./nodes.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
-  gates: GATES_AREA,
   nodes: NODES_AREA,
   leases: LEASES_AREA,
   downscales: DOWNSCALES_AREA,

@@ -2,9 +2,8 @@
 import { drawCertificate } from "../certificates/trust.ts";
 import { dig, type Draft, textOf } from "../../emulator/objects.ts";
 import { GROUP, LEASES, NAMESPACE, OTHER_GROUP } from "../names.ts";
-import { type Action, insist, pause, type People, recreate, SETS, until as waitUntil } from "../person.ts";
+import { type Action, insist, pause, type People, recreate, SETS, until } from "../person.ts";
 import { type Shape, zoneObject } from "../shape.ts";
-import { areZonesSettled } from "../oracles/stability.ts";
 import type { Area } from "./incident.ts";
 
 const LEASE = "zonewise-reconciler";
@@ -12,15 +11,10 @@ const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/
 export const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
 const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
-const STEP_MS = 100;
-/** The oracles take no lost call for a reason so long after the last one. */
-const QUIET_MS = 160_000;
+const QUIET_MS = 300_000;
 
 const leaseOf = ({ world }: People) => world.store.get(LEASES, NAMESPACE, LEASE);
 const renewedBy = (people: People): string => textOf(dig(leaseOf(people), "spec", "holderIdentity")) ?? "";
-
-const until = (people: People, holds: () => boolean, ms: number, stepMs = STEP_MS): Promise<boolean> =>
-  waitUntil(people, holds, { ms, stepMs });
 
 /** A zone of the second group, which nobody scales. */
 export function otherZone(shape: Shape, name: string): Draft {
@@ -36,24 +30,9 @@ const removeOtherGroup = ({ world }: People): Promise<unknown> =>
     world.ask("human", "DELETE", `${GROUPS_PATH}/${OTHER_GROUP}`),
   ]);
 
-/** The spec of a zone changes in a field that makes no pods. */
-function changeRetention(people: People, zone = people.draw.of(people.shape.zones)): Promise<void> {
-  const policy = (of: string): unknown =>
-    dig(
-      people.world.store.get("statefulsets.apps", NAMESPACE, zone),
-      "spec",
-      "persistentVolumeClaimRetentionPolicy",
-      of,
-    );
-  const whenScaled = policy("whenScaled") === "Delete" ? "Retain" : "Delete";
-  return insist(people, `${SETS}/${zone}`, {
-    spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled } },
-  });
-}
-
 /** Somebody deletes the Lease that nobody has. */
 const loseLease: Action = async (people) => {
-  if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", 70_000))
+  if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", { ms: 70_000 }))
     await people.world.ask("human", "DELETE", LEASE_PATH);
 };
 
@@ -70,7 +49,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
         await insist(people, `${SETS}/${zone}`, { spec: { template: { spec: { containers } } } });
     }
     await pause(people, 70_000);
-    await until(people, () => world.processes().length > 0 && renewedBy(people) !== "", 60_000);
+    await until(people, () => world.processes().length > 0 && renewedBy(people) !== "", { ms: 60_000 });
     await removeOtherGroup(people);
     await pause(people, draw.between(6000, 14_000));
     await Promise.all(OTHER_ZONES.map(make));
@@ -84,12 +63,12 @@ export const LEASES_AREA: Area = {
     certificate: certificate ?? (draw.chance(0.3) ? drawCertificate(draw) : undefined),
   }),
   incidents: INCIDENTS,
-  /** Once all is settled, and long quiet, a field of a zone changes that makes no pods, and one of the group. */
+  /** Once it is long quiet, a field of a zone changes that makes no pods, and one of the group. */
   async setRight(people) {
-    const { shape, world } = people;
-    await until(people, () => areZonesSettled(world.store, shape.zones), 240_000, 1000);
     await pause(people, QUIET_MS);
-    await changeRetention(people);
+    const persistentVolumeClaimRetentionPolicy = { whenDeleted: "Retain", whenScaled: "Delete" };
+    const zone = people.draw.of(people.shape.zones);
+    await insist(people, `${SETS}/${zone}`, { spec: { persistentVolumeClaimRetentionPolicy } });
     await pause(people, 5000);
     await insist(people, `${GROUPS_PATH}/${GROUP}`, { spec: { progressDeadlineSeconds: 1200 } });
   },

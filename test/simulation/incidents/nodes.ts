@@ -1,24 +1,14 @@
-/** People, other controllers, hosts and false agents at moments of a node's update that chance rarely meets. */
+/** People, other controllers and hosts at moments of a node's update that chance rarely meets. */
 import { CORDONED_BY, EXCLUDED_BY, LB_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
+import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../emulator/store.ts";
 import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
-import { wantedOf } from "../nodes/safety.ts";
-import {
-  fleetOf,
-  hostThat,
-  isAnnounced,
-  LOOK_MS,
-  nodePath,
-  PASSES_MS,
-  phaseOf,
-  shadowOf,
-  shadowPath,
-  speakAs,
-} from "../nodes/moments.ts";
+import type { Fleet } from "../nodes/fleet.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
-import { applyPolicy, cordon, label, policyPath } from "../nodes/people.ts";
-import { drawNodesShape } from "../nodes/shape.ts";
-import { type Action, insist, pause, type People, PODS } from "../person.ts";
+import { applyPolicy, cordon, label, NODES_PATH, policyPath, SHADOWS_PATH } from "../nodes/people.ts";
+import { drawNodesShape, POLICIES, POLICY, SHADOWS } from "../nodes/shape.ts";
+import { type Action, insist, pause, type People, PODS, until } from "../person.ts";
 import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 import { make } from "../../builders.ts";
@@ -26,6 +16,38 @@ import { make } from "../../builders.ts";
 const MORE = 3;
 const KEPT = "sim/kept";
 const STUCK = "stray-stuck";
+const LOOK_MS = 100;
+const WAIT_MS = 240_000;
+/** Longer than passes over the nodes take. */
+const PASSES_MS = 30_000;
+
+const fleetOf = ({ world }: People): Fleet => {
+  if (!world.fleet) throw new Error("a world without nodes has no such incidents");
+  return world.fleet;
+};
+const nodePath = ({ name }: NodeHost): string => `${NODES_PATH}/${name}`;
+const shadowPath = ({ name }: NodeHost): string => `${SHADOWS_PATH}/brs-${name}`;
+const shadowOf = ({ world }: People, { name }: NodeHost): KubeObject | undefined =>
+  world.store.get(SHADOWS, NAMESPACE, `brs-${name}`);
+function phaseOf({ world }: People, { name }: NodeHost): string | undefined {
+  const active = listOf(dig(world.store.get(POLICIES, undefined, POLICY), "status", "active"));
+  return textOf(fieldsOf(active.find((one) => dig(one, "node") === name))["phase"]);
+}
+
+/** The first host of which this is so, before people stop and before it takes too long; there is an update to make. */
+async function hostThat(people: People, is: (host: NodeHost) => boolean): Promise<NodeHost | undefined> {
+  const fleet = fleetOf(people);
+  const end = people.schedule.now() + WAIT_MS;
+  if (!fleet.hosts.some((host) => phaseOf(people, host) !== undefined)) fleet.offer(`1.${people.draw.between(1, 9)}.0`);
+  while (people.isTroubled() && people.schedule.now() < end) {
+    const found = fleet.hosts.find(is);
+    if (found) return found;
+    await pause(people, LOOK_MS);
+  }
+  return undefined;
+}
+
+const isAnnounced = (people: People) => (host: NodeHost) => Boolean(dig(shadowOf(people, host), "status", "rebooting"));
 
 /** A pod that stays on the node until somebody removes its finalizer. */
 async function stick(people: People, { name }: NodeHost): Promise<void> {
@@ -80,12 +102,10 @@ const INCIDENTS: Area["incidents"] = {
     const { draw } = people;
     const others = fleetOf(people).hosts.filter(() => draw.chance(0.5));
     if (draw.chance(0.6)) for (const host of others) await stick(people, host);
-    const host = await hostThat(people, (one) => wantedOf(shadowOf(people, one)) === "MonitoringUpdate");
+    const host = await hostThat(people, (one) => phaseOf(people, one) === "Draining");
     if (!host) return;
-    for (const other of fleetOf(people).hosts)
-      if (phaseOf(people, other) === "Staging")
-        void speakAs(people, other, { current_state: "StagedAndPerformedUpdate" });
-    await speakAs(people, host, { current_state: "ErrorReset", failure_reason: "sim" });
+    host.model.rollBack(1);
+    await until(people, () => dig(shadowOf(people, host), "status", "current_state") === "ErrorReset");
     for (let i = draw.chance(0.5) ? 100 : 0; i > 0; i--) {
       await insist(people, shadowPath(host), { metadata: { annotations: { "sim/look": String(i) } } });
       await pause(people, LOOK_MS);

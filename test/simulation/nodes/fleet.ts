@@ -9,10 +9,8 @@ import { parse } from "yaml";
 import { composeNodeApi } from "../../../functions/nodes/compose.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Machine } from "../../../infra/machine.ts";
-import { createNodeApi, type NodeApiRoute } from "../../../reconciler/nodes/agent/call-node-api.ts";
 import { startAgent } from "../../../reconciler/nodes/agent/start.ts";
 import { AUDIENCE } from "../../../reconciler/nodes/routes.ts";
-import type { ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import type { Api } from "../../emulator/api.ts";
 import { dig, type Draft } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
@@ -49,18 +47,8 @@ export interface HostTold {
   readonly what: "asked" | "down" | "up";
 }
 
-/** What somebody says to the node API of a node. */
-export interface Spoken {
-  readonly route: NodeApiRoute;
-  readonly status?: ShadowStatus | undefined;
-}
-
 export interface Fleet {
   readonly hosts: readonly NodeHost[];
-  /** Resolves once there is an answer, or none will come. */
-  readonly speak: (host: NodeHost, spoken: Spoken) => Promise<void>;
-  /** The agent of a node ends, and does not run for so many milliseconds. */
-  readonly silence: (host: NodeHost, ms: number) => void;
   /** The version that the update repository has. */
   readonly offered: () => string;
   readonly offer: (version: string) => void;
@@ -80,8 +68,6 @@ const REGISTER_MS = 10_000;
 const TOKEN_S = 3600;
 const RENEW_MS = TOKEN_S * 800;
 const SLOW_BOOT_MS = 240_000;
-/** Longer than an agent waits for an answer, also one that stands still. */
-const ANSWER_MS = 60_000;
 const PLACES = {
   hostSocket: "/run/api.sock",
   bootId: "boot-id",
@@ -91,14 +77,13 @@ const PLACES = {
   nodeApi: () => new URL(`https://brupop-apiserver.${NAMESPACE}.svc`),
 };
 
-export const podOf = (node: string): string => `${AGENTS}-${node}`;
+const podOf = (node: string): string => `${AGENTS}-${node}`;
 
 export function createFleet({ api, schedule, draw, shape, nodes, strikes, startProcess, ...on }: FleetOptions): Fleet {
   const { store } = api;
   const servers = new Set<NodeApiServer>();
   const agents = new Map<string, Process>();
   const hosts = new Map<string, NodeHost>();
-  const silentUntil = new Map<string, number>();
   let offered = TO;
   const network = createAgentNetwork({
     schedule,
@@ -192,7 +177,6 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
   function startOn(host: NodeHost): void {
     const pod = store.get("pods", NAMESPACE, podOf(host.name));
     if (!host.isUp() || agents.get(host.name)?.isAlive() || !pod) return;
-    if (schedule.now() < (silentUntil.get(host.name) ?? 0)) return;
     const { process, machine } = startProcess("agent");
     agents.set(host.name, process);
     on.onProcess(process.name, `runs on ${host.name}`);
@@ -235,21 +219,6 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
     return (await api.tokens.issue(NAMESPACE, ACCOUNT, request)).token;
   }
 
-  async function speak(host: NodeHost, { route, status }: Spoken): Promise<void> {
-    const { process } = startProcess("speaker");
-    const call = createNodeApi({
-      url: PLACES.nodeApi(),
-      node: { name: host.name, uid: store.get("nodes", undefined, host.name)?.metadata.uid ?? "" },
-      readToken: () => tokenOf(podOf(host.name)),
-      readCa: () => Promise.resolve(""),
-      open: network.openApi(process),
-      clock: process.clock,
-    });
-    const answered = call(route, status && { status }).catch(() => undefined);
-    await Promise.race([answered, new Promise<void>((resolve) => void schedule.after(ANSWER_MS, resolve))]);
-    process.kill();
-  }
-
   function startNodeApi(): void {
     const { process, machine, env } = startProcess("node-api");
     process.onDeath(() => schedule.after(RESTART_MS, startNodeApi));
@@ -262,12 +231,6 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
 
   return {
     hosts: [...hosts.values()],
-    speak,
-    silence(host, ms) {
-      silentUntil.set(host.name, schedule.now() + ms);
-      agents.get(host.name)?.kill();
-      schedule.after(ms, () => startOn(host));
-    },
     offered: () => offered,
     offer(version) {
       offered = version;

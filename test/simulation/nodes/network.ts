@@ -116,7 +116,5 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
       const [asked, served] = [toHost(process, host), toNodeApi(process)];
       return openOver((sent, client) => (sent.host.startsWith("localhost") ? asked : served)(sent, client));
     },
-    /** To the node API alone, as somebody who speaks for an agent. */
-    openApi: (process: Process): OpenRequest => openOver(toNodeApi(process)),
   };
 }

@@ -13,7 +13,6 @@ import { drawNodesShape, type NodesShape, POLICIES, POLICY, SHADOWS, ZONE_LABEL 
 const SHAPE: NodesShape = {
   ...drawNodesShape(drawFrom(1)),
   maxConcurrent: 1,
-  windowed: false,
   drain: { timeoutSeconds: 60, onTimeout: "Uncordon" },
 };
 const [A1, A2, B1] = ["node-a-1", "node-a-2", "node-b-1"];
@@ -103,7 +102,7 @@ function judge(shape: Partial<NodesShape>, happen: (tools: Tools) => void): stri
     wait: (minutes) => void (now += minutes * 60_000),
   };
   for (const name of [A1, A2, B1]) tools.store("nodes", node(name));
-  tools.store(POLICIES, policy(shape.windowed ? { window: {} } : {}));
+  tools.store(POLICIES, policy({}));
   tools.wait(10);
   happen(tools);
   return violations.join("; ");
@@ -147,10 +146,6 @@ const HAPPENINGS: Readonly<Record<string, Happening>> = {
   "a reboot is wanted of": wish("RebootedIntoUpdate"),
   "an earlier boot is announced for": wish("RebootedIntoUpdate", "boot-0"),
   "nothing is wanted of": wish("Idle"),
-  "an update starts on": (tools, name, detail) => {
-    wish("Idle", undefined, RECONCILER)(tools, name, detail);
-    wish("StagedAndPerformedUpdate", undefined, RECONCILER)(tools, name, detail);
-  },
   "the agent reboots": boots("asked", "down"),
   "the agent asks to reboot": boots("asked"),
   "a person reboots": boots("down"),
@@ -162,7 +157,6 @@ const HAPPENINGS: Readonly<Record<string, Happening>> = {
   "the policy allows two": decree({ maxConcurrent: 2 }),
   "the policy allows one": decree({ maxConcurrent: 1 }),
   "the policy is released": decree({ unfreeze: "x" }),
-  "the policy is off": decree({ enabled: false }),
   "the policy is frozen": decree({}, { frozen: { id: "x" } }, RECONCILER),
   "the policy has begun with": ({ store }, name) =>
     store(POLICIES, policy({}, { active: [{ node: name, startedAt: "x" }] })),
@@ -179,7 +173,6 @@ function play(history: string, tools: Tools): void {
 
 const SHAPES: Readonly<Record<string, Partial<NodesShape>>> = {
   two: { maxConcurrent: 2 },
-  windowed: { windowed: true },
   forced: { drain: { timeoutSeconds: 300, onTimeout: "Reboot" } },
 };
 
@@ -226,13 +219,6 @@ const CASES = `
   a second reboot in one attempt
     | the policy has begun with a-1, the API drains a-1, the agent reboots a-1, back is a-1,
       the agent asks to reboot a-1 | rebooted again in an attempt
-  a start | an update starts on a-1
-  a start outside the window (windowed) | minutes pass: 7.5, an update starts on a-1 | outside the window
-  a start inside the window (windowed) | minutes pass: 3, an update starts on a-1
-  a start long after updates were switched off | the policy is off, minutes pass: 3, an update starts on a-1
-    | switched off
-  a start right after updates were switched off | the policy is off, an update starts on a-1
-  a start while frozen | the policy is frozen, minutes pass: 3, an update starts on a-1 | has frozen
   a reboot while frozen | the API drains a-1, the policy is frozen, minutes pass: 3, the agent asks to reboot a-1
     | rebooted long after the policy has frozen
   an eviction for a reboot that is wanted | a reboot is wanted of a-1, a pod runs on a-1, the API evicts from a-1

@@ -11,7 +11,7 @@ import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { HostTold } from "./fleet.ts";
-import { type NodesShape, OPEN_MINUTES, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
+import { type NodesShape, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
 
 export interface NodeSafetyOptions {
   readonly nodes: NodesShape;
@@ -29,11 +29,9 @@ export interface NodeSafety {
 const LATE_MS = 150_000;
 /** Pods tell whole seconds of when they were made. */
 const WHOLE_SECOND_MS = 999;
-const MINUTE_MS = 60_000;
 /** The start of a drain is stored in whole seconds. */
 const STORED_MS = 1000;
 const REBOOTS = "RebootedIntoUpdate";
-const STAGES = "StagedAndPerformedUpdate";
 
 interface Out {
   readonly zone: string;
@@ -46,7 +44,7 @@ const isOurs = (caller: Caller | undefined): boolean => /^(?:node-api|reconciler
 const isTheirs = (caller: Caller | undefined): boolean => caller?.actor === "human";
 const isCordoned = (node: KubeObject | undefined): boolean => dig(node, "spec", "unschedulable") === true;
 const nodeOf = (shadow: KubeObject): string => shadow.metadata.name.replace(/^brs-/, "");
-export const wantedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "spec", "state");
+const wantedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "spec", "state");
 
 export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOptions): NodeSafety {
   const out = new Map<string, Out>();
@@ -62,8 +60,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   const touchedAt = new Map<string, number>();
   /** Until when the reboot of a node was wanted. */
   const wantedUntil = new Map<string, number>();
-  /** Since when the policy lets nothing start, and since when it is frozen. */
-  let closedSince: number | undefined;
+  /** Since when the policy is frozen. */
   let frozenSince: number | undefined;
   let limits: readonly { readonly most: number; readonly until: number }[] = [];
 
@@ -124,31 +121,12 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
       (isTheirs(caller) && dig(object, "spec", "unfreeze") !== dig(previous, "spec", "unfreeze"))
     )
       for (const one of out.values()) one.excused = true;
-    const isClosed = type === "DELETED" || dig(object, "spec", "enabled") === false;
-    closedSince = isClosed ? (closedSince ?? now()) : undefined;
     frozenSince = type !== "DELETED" && dig(object, "status", "frozen") ? (frozenSince ?? now()) : undefined;
   }
 
-  function onShadow({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
-    const name = nodeOf(object);
+  function onShadow({ type, object, previous }: StoreEvent): void {
     if (wantedOf(previous) === REBOOTS && (type === "DELETED" || wantedOf(object) !== REBOOTS))
-      wantedUntil.set(name, now());
-    const starts = type !== "DELETED" && wantedOf(object) === STAGES && wantedOf(previous) === "Idle";
-    if (!starts || !isOurs(caller)) return;
-    const why = whyNotStart(name);
-    if (why !== undefined) violated(`${caller?.actor} starts the update of ${name} ${why}`);
-  }
-
-  function whyNotStart(name: string): string | undefined {
-    const minute = Math.floor(now() / MINUTE_MS) % 10;
-    const labels = store().get("nodes", undefined, name)?.metadata.labels ?? {};
-    if (labels[MANAGED_LABEL] === undefined && !wasTouched(name)) return "that has lost its label";
-    if (isAfter(closedSince)) return "long after the policy was switched off";
-    if (isAfter(frozenSince)) return "long after the policy has frozen";
-    // The last write of a start may take until then.
-    return nodes.windowed && dig(policy(), "spec", "window") !== undefined && minute >= OPEN_MINUTES + 2 && minute < 9
-      ? "outside the window"
-      : undefined;
+      wantedUntil.set(nodeOf(object), now());
   }
 
   function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
@@ -204,7 +182,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     onEvent(event, caller) {
       if (event.resource === "nodes") onNode(event, caller);
       if (event.resource === POLICIES) onPolicy(event, caller);
-      if (event.resource === SHADOWS) onShadow(event, caller);
+      if (event.resource === SHADOWS) onShadow(event);
       if (event.resource === "pods") onPod(event, caller);
     },
     onHost({ node, what }) {

@@ -98,7 +98,7 @@ export const nodeObject = ({ name, zone }: FleetNode): Draft =>
   make("Node", name, { labels: { [ZONE_LABEL]: zone, [MANAGED_LABEL]: MANAGED_VALUE }, spec: {} });
 
 /** Minutes in which updates may start, of each ten. */
-export const OPEN_MINUTES = 5;
+const OPEN_MINUTES = 5;
 const WINDOW = `* ${[0, 10, 20, 30, 40, 50].map((from) => `${from}-${from + OPEN_MINUTES - 1}`).join(",")} * * * *`;
 
 /** Minutes from one one-shot to the next. */

@@ -1,11 +1,10 @@
 /** All oracles of one history: what each is told, in one order. None knows another's rules. */
 import { dig } from "../../emulator/objects.ts";
 import type { StoreEvent } from "../../emulator/store.ts";
-import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
 import { createDryRunSafety } from "./dry-runs.ts";
 import { createLeaseSafety } from "./leases.ts";
-import { NAMESPACE, OTHER_GROUP, TWIN, zoneOf } from "../names.ts";
+import { NAMESPACE, OTHER_GROUP, TWIN } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createSafety } from "./safety.ts";
@@ -13,7 +12,6 @@ import { isCalm, type Shape } from "../shape.ts";
 import { reservationsOf } from "./stored.ts";
 import { createTemplateSafety } from "./templates.ts";
 import { twinShape } from "../wider.ts";
-import { createWindowSafety } from "../windows/safety.ts";
 import type { World, WorldOptions } from "../world.ts";
 import { createWriteSafety } from "./writes.ts";
 
@@ -85,21 +83,10 @@ export function createOracles({ shape, violated, now, world }: OraclesOptions) {
       .find(({ name }) => name === actor);
     return process?.stoodStillMs(now() - SLOWLY_DECIDED_MS) === 0;
   };
-  const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
   /** How many milliseconds ago what an actor does now may have been decided. */
   const decidedMs = (actor: string): number =>
     !isCalm(shape) || !hasGoneOn(actor) ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
-  const checks = createCheckSafety({
-    shape,
-    violated,
-    now,
-    // Others may have pods with these labels.
-    listPods: (set) => listPods(set).filter(({ metadata }) => zoneOf(metadata.name) === set),
-    decidedMs,
-  });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
-  const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
-  const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs });
   const templates = createTemplateSafety({ zones: shape.zones, violated, now, decidedMs });
   const all: readonly Oracle[] = [
     deletions,
@@ -107,11 +94,9 @@ export function createOracles({ shape, violated, now, world }: OraclesOptions) {
     createLeaseSafety({ violated, now, suspends: shape.suspends }),
     createWriteSafety({ violated }),
     createDryRunSafety({ violated, now }),
-    checks,
     templates,
     nodeSafety,
-    windows,
-  ].filter((oracle) => oracle !== undefined && oracle !== false);
+  ].filter((oracle) => oracle !== undefined);
 
   const isOfTwin = (review: string): boolean =>
     shape.twin !== undefined && dig(JSON.parse(review), "request", "namespace") === TWIN;
@@ -144,7 +129,6 @@ export function createOracles({ shape, violated, now, world }: OraclesOptions) {
       for (const { onUnanswered } of all) onUnanswered?.(path, sent);
     },
     onHandshake: safety.onHandshake,
-    onAnswer: checks.onAnswer,
     onHost: (told) => nodeSafety?.onHost(told),
   } satisfies Partial<WorldOptions> & Readonly<Record<string, unknown>>;
 }

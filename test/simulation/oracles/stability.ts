@@ -102,25 +102,6 @@ function unsettledZone(store: FinalWorld["store"], zone: string, isHeld: boolean
   ];
 }
 
-/** Its status may be that of an earlier spec, or of earlier pods. */
-function isObserved(store: FinalWorld["store"], zone: string): boolean {
-  const set = store.get("statefulsets.apps", NAMESPACE, zone);
-  const [observed = 0, ready = 0, replicas = 0] = ["observedGeneration", "readyReplicas", "replicas"].map((field) =>
-    Number(dig(set, "status", field) ?? 0),
-  );
-  const wanted = Number(replicasOf(store, zone));
-  // A controller that stands still has not counted pods yet that are gone.
-  return observed >= (set?.metadata.generation ?? 0) && ready >= wanted && replicas === wanted;
-}
-
-/** True if each zone is as it was asked for, and its status shows it, whatever its group says of it. */
-export const areZonesSettled = (store: FinalWorld["store"], zones: readonly string[]): boolean =>
-  zones.every((zone) => isObserved(store, zone) && unsettledZone(store, zone, false).length === 0) &&
-  // One of a node that is lost ends for as long as that.
-  !store
-    .list("pods", NAMESPACE)
-    .some(({ metadata }) => metadata.deletionTimestamp && zones.includes(metadata.labels?.["name"] ?? ""));
-
 /** Writes that go on in a settled world: the reconcilers' Lease and Events, and what the status says of its own time. */
 const GOES_ON = new Set([LEASES, "events", ROLLOUT_GROUPS]);
 

@@ -14,14 +14,14 @@ const STREAM = 0x77696e64;
 const ONE_OF = 4;
 
 /** Minutes: the window is open in the first ones of as many. */
-export const [OPEN_MINUTES, OF_MINUTES] = [2, 5];
+const [OPEN_MINUTES, OF_MINUTES] = [2, 5];
 
 export function drawWindows(seed: number): WindowsShape | undefined {
   const draw: Draw = drawFrom(seed ^ STREAM);
   return draw.below(ONE_OF) === 0 ? { windowed: draw.chance(0.5), removed: draw.chance(0.5) } : undefined;
 }
 
-export const PREFIX = "zonewise.dev/rollout";
+const PREFIX = "zonewise.dev/rollout";
 const MINUTES = Array.from({ length: 60 }, (_, minute) => minute).filter(
   (minute) => minute % OF_MINUTES < OPEN_MINUTES,
 );
@@ -32,7 +32,7 @@ export const windowAnnotations = ({ windowed }: WindowsShape): Readonly<Record<s
     : { [`${PREFIX}-window`]: `0 */${OF_MINUTES} * * * *`, [`${PREFIX}-window-duration`]: `${OPEN_MINUTES}m` };
 
 export const FREEZES = `${PREFIX}-freezes`;
-export const WINDOW = `${PREFIX}-window`;
+const WINDOW = `${PREFIX}-window`;
 
 /** What nobody can read: the zone's pods stay. */
 export const SPOILT: readonly Readonly<Record<string, string>>[] = [
