@@ -1,9 +1,8 @@
 /** What becomes of active nodes: their steps, deadlines, lost labels and adoption (§17.2-§17.4). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
-import { at, busyNode, entry, NOW, policy, snapshot } from "./fixture.ts";
-import { describePlan, passOf, table } from "./table.ts";
+import { describePlan, passOf, planOf, table } from "./adapter.ts";
+import { at, busyNode, entry, NOW, policy } from "./fixture.ts";
 
 table(
   "the steps of an active node",
@@ -173,7 +172,7 @@ describe("a drain that does not end in time", () => {
     status: { drain },
   });
   const active = [entry("a", { phase: "Draining", since: at(-3_700_000), waitsFor: "its agent" })];
-  const first = planPass(snapshot([stuck], { policy: policy({}, { active }) }));
+  const first = planOf([stuck], { policy: policy({}, { active }) });
   const message =
     "a was in phase Draining for 1h: 3 pods are left, shop/db-0 (DisruptionBudget: db allows no disruption), shop/web (Terminating)";
 
@@ -181,7 +180,7 @@ describe("a drain that does not end in time", () => {
     assert.deepEqual(first.status.active[0]?.ending, { reason: "DrainTimeout", message }));
 
   it("counts once, and is written once, however often its shadow cannot be written", () => {
-    const again = planPass(snapshot([stuck], { now: NOW + 5000, policy: policy({}, first.status) }));
+    const again = planOf([stuck], { now: NOW + 5000, policy: policy({}, first.status) });
     assert.deepEqual([again.status, describePlan(again)], [first.status, describePlan(first)]);
   });
 
@@ -209,7 +208,7 @@ it("an active node remembers whose pods are drained", () => {
   const workloads = [{ kind: "StatefulSet", namespace: "shop", name: "db", uid: "u", ready: 3 }];
   const staged = busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate");
   const held = policy({}, { active: [entry("a", { phase: "Holding" })] });
-  const { status } = planPass(snapshot([staged], { policy: held, readings: new Map([["a", { workloads }]]) }));
+  const { status } = planOf([staged], { policy: held, readings: new Map([["a", { workloads }]]) });
   assert.deepEqual(status.active[0]?.workloads, workloads);
 });
 

@@ -1,268 +1,310 @@
+/** What the pods of a node say: whether it may be drained, and whether its work is back, from objects of a cluster. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  canTakeOver,
-  type CoreBudget,
-  type DrainFacts,
-  whyHeldByRollout,
-  whyNoPlace,
-  whyNotDrainable,
-  whyOneByOne,
-} from "../../../reconciler/nodes/drainable.ts";
-import { type NodePod, readNodePod } from "../../../reconciler/nodes/node-pod.ts";
-import { orphanedZone } from "../../../reconciler/model/orphans.ts";
-import { readPod } from "../../../reconciler/model/pod.ts";
-import { readZone } from "../../../reconciler/model/zone.ts";
-import { LAST, leftBehind, podObjects, PREVIOUS, statefulSetObject, type ZoneTraits } from "../builders.ts";
-import { budget, NOW } from "../budget/builders.ts";
-import { node, pod, policy } from "./fixture.ts";
+import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
+import { make } from "../../builders.ts";
+import { LAST, leftBehind, podObjects, PREVIOUS, statefulSetObject, traitsOf, type ZoneTraits } from "../builders.ts";
+import { budgetObject, NOW, reservationOf } from "../budget/builders.ts";
+import { readingOf } from "./adapter.ts";
+import { pod } from "./fixture.ts";
 
-const healthy: ZoneTraits = { replicas: 3 };
-const labelled = (traits: ZoneTraits): NodePod[] =>
-  podObjects(traits).map((object) =>
-    readNodePod({
-      ...object,
-      metadata: { ...object.metadata, labels: { ...object.metadata?.labels, "rollout-group": "ingester" } },
-    }),
-  );
+type Zones = Readonly<Record<string, ZoneTraits | string>>;
 
-/** Three zones under one budget; `here` are the pods on the node, all others are elsewhere. */
-function facts(here: readonly string[], zones: Readonly<Record<string, ZoneTraits>> = {}, spec = {}): DrainFacts {
-  const all = Object.entries({ a: healthy, b: healthy, c: healthy, ...zones }).map(([letter, traits]) => {
-    const named = { name: `ingester-zone-${letter}`, ...traits };
-    return { ...readZone(statefulSetObject(named)), pods: labelled(named) };
-  });
-  const pods = all.flatMap((zone) => zone.pods).filter(({ name }) => here.includes(name.replace("ingester-zone-", "")));
-  assert.equal(pods.length, here.length);
-  const content = budget(spec);
-  const ref = {
-    kind: "ZoneAwarePodDisruptionBudget",
-    namespace: pods[0]?.namespace ?? "",
-    name: content.name,
-    uid: content.uid,
-  } as const;
-  return {
-    now: NOW,
-    pods,
-    budgets: [{ ref, content, matchLabels: content.matchLabels }],
-    covered: new Map([[content.uid, { zones: all, reservations: {} }]]),
-    coreBudgets: [],
-  };
+interface World {
+  /** Pods of the zones that are on the node, such as `a-0`; all others are elsewhere. */
+  readonly here?: readonly string[];
+  /** By letter; a, b and c with three pods each by default. */
+  readonly zones?: Zones;
+  /** Of the zone-aware budget; "none" without one, "unknown" without its definition. */
+  readonly spec?: object | "none" | "unknown";
+  readonly reserved?: object;
+  /** Pods that no zone has. */
+  readonly pods?: readonly PodObject[];
+  /** Disruptions that PodDisruptionBudgets allow, by namespace and name. */
+  readonly allowed?: Readonly<Record<string, number>>;
+  /** More objects, by the plural of their kind. */
+  readonly more?: Readonly<Record<string, readonly object[]>>;
+  readonly drained?: NodeReading["workloads"];
 }
 
-const sick: ZoneTraits = { replicas: 3, pods: { 1: { ready: false } } };
+const on = (nodeName: string, object: PodObject): object => ({ ...object, spec: { nodeName } });
+const LABELS = { app: "api" };
 
-describe("a drain under a zone-aware budget", () => {
-  for (const [title, input, drains] of [
-    ["succeeds while all zones are well", facts(["a-0"]), true],
-    ["succeeds for several pods of a zone, which are drained in turn", facts(["a-0", "a-1", "a-2"]), true],
-    ["succeeds for pods of two zones, which are drained in turn", facts(["a-0", "b-0"]), true],
-    ["fails while another zone has a pod that is not ready", facts(["a-0"], { b: sick }), false],
-    ["fails while another pod of the zone is not ready elsewhere", facts(["a-0"], { a: sick }), false],
-    ["fails while another pod of the node is not ready", facts(["a-0", "b-1"], { b: sick }), false],
-    ["fails for a budget of 0", facts(["a-0"], {}, { maxUnavailable: 0 }), false],
-    ["succeeds within a larger budget", facts(["a-0"], { a: sick }, { maxUnavailable: 2 }), true],
-    ["fails if what the budget covers is not known", { ...facts(["a-0"]), covered: new Map() }, false],
-    ["succeeds without any budget", { ...facts(["a-0"]), budgets: [] }, true],
-  ] as const)
-    it(title, () => assert.equal(whyNotDrainable(input) === undefined, drains, whyNotDrainable(input)));
-
-  it("fails for a pod that was reserved elsewhere a moment ago", () => {
-    const input = facts(["a-0"]);
-    const [[uid, covered] = ["", undefined]] = [...input.covered];
-    assert.ok(covered);
-    const elsewhere = covered.zones.flatMap(({ pods }) => pods).find(({ name }) => name.endsWith("zone-b-0"));
-    const time = new Date(NOW).toISOString();
-    const reserved = { kind: "eviction", uid: elsewhere?.uid ?? "", pinned: true, time, by: "x" } as const;
-    const reservations = { [elsewhere?.name ?? ""]: reserved };
-    assert.ok(whyNotDrainable({ ...input, covered: new Map([[uid, { ...covered, reservations }]]) }));
+function read(world: World): Promise<NodeReading> {
+  const { here = [], zones = { a: "nnn", b: "nnn", c: "nnn" }, pods = [], spec = {}, reserved, allowed = {} } = world;
+  const all = Object.entries(zones).map(([letter, zone]): ZoneTraits => ({
+    name: `ingester-zone-${letter}`,
+    selected: { "rollout-group": "ingester" },
+    ...traitsOf(zone),
+  }));
+  const ofZones = all.flatMap(podObjects).map((object) => {
+    const { name = "", labels } = object.metadata ?? {};
+    const metadata = { ...object.metadata, labels: { ...labels, "rollout-group": "ingester" } };
+    return on(here.includes(name.replace("ingester-zone-", "")) ? "here" : "elsewhere", { ...object, metadata });
   });
+  const budgets =
+    typeof spec === "string" ? [] : [{ ...budgetObject(spec), status: { disruptedPods: reserved ?? {} } }];
+  const objects = {
+    statefulsets: all.map(statefulSetObject),
+    ...(spec !== "unknown" && { zoneawarepoddisruptionbudgets: budgets }),
+    poddisruptionbudgets: Object.entries(allowed).map(([key, disruptionsAllowed]) => {
+      const [namespace = "", name = ""] = key.split("/");
+      return make("PodDisruptionBudget", name, {
+        namespace,
+        spec: { selector: { matchLabels: LABELS } },
+        status: { disruptionsAllowed },
+      });
+    }),
+    ...world.more,
+    pods: [...ofZones, ...pods.map((one) => on("here", one)), ...(world.more?.["pods"] ?? [])],
+  };
+  return readingOf("here", { objects, now: NOW, ...(world.drained && { drained: world.drained }) });
+}
 
-  it("names the pod and what keeps it", () =>
-    assert.match(whyNotDrainable(facts(["a-0"], { b: sick })) ?? "", /zone-a-0: .*zone-b/));
-});
+type Row = readonly [title: string, world: World, why?: RegExp];
 
-describe("a drain under core budgets", () => {
-  const labels = { app: "api" };
-  const core = (rest: Partial<CoreBudget> = {}): CoreBudget => ({
-    namespace: "shop",
-    name: "api",
-    selector: { matchLabels: labels },
-    disruptionsAllowed: 0,
-    ...rest,
-  });
-  const here = (pods: readonly NodePod[], coreBudgets: readonly CoreBudget[]): DrainFacts => ({
-    now: NOW,
-    pods,
-    budgets: [],
-    covered: new Map(),
-    coreBudgets,
-  });
-  for (const [title, pods, budgets, drains] of [
-    ["fails while none may go", [pod("a", { labels })], [core()], false],
-    ["succeeds while one may go", [pod("a", { labels })], [core({ disruptionsAllowed: 1 })], true],
+/** What the reading says in one field; nothing without an expression. */
+function rows(field: "obstacle" | "oneByOne" | "rollout" | "missing" | "unfit", all: readonly Row[]): void {
+  for (const [title, world, why] of all)
+    it(title, async () => assert.match((await read(world))[field] ?? "", why ?? /^$/));
+}
+
+const sick = { a: "nnn", b: "nn!n", c: "nnn" };
+const labels = LABELS;
+
+describe("a drain under a zone-aware budget", () =>
+  rows("obstacle", [
+    ["succeeds while all zones are well", { here: ["a-0"] }],
+    ["succeeds for several pods of a zone, which are drained in turn", { here: ["a-0", "a-1", "a-2"] }],
+    ["succeeds for pods of two zones, which are drained in turn", { here: ["a-0", "b-0"] }],
+    ["fails while another zone has a pod that is not ready", { here: ["a-0"], zones: sick }, /zone-a-0: .*zone-b/],
+    ["fails while another pod of the zone is not ready elsewhere", { here: ["b-0"], zones: sick }, /zone-b-0: /],
+    ["fails while another pod of the node is not ready", { here: ["a-0", "b-1"], zones: sick }, /zone-a-0: /],
+    ["fails for a budget of 0", { here: ["a-0"], spec: { maxUnavailable: 0 } }, /zone-a-0: /],
+    ["succeeds within a larger budget", { here: ["b-0"], zones: sick, spec: { maxUnavailable: 2 } }],
+    ["succeeds without any budget", { here: ["a-0"], zones: sick, spec: "none" }],
+    ["succeeds where no zone-aware budgets are known", { here: ["a-0"], zones: sick, spec: "unknown" }],
+    [
+      "fails for a pod that was reserved elsewhere a moment ago",
+      { here: ["a-0"], reserved: reservationOf("ingester-zone-b-0") },
+      /zone-a-0: .*zone-b/,
+    ],
+  ]));
+
+const ofSet = (name: string, more = {}): PodObject => pod(name, { labels, kind: "StatefulSet", ...more });
+describe("a drain under core budgets", () =>
+  rows("obstacle", [
+    [
+      "fails while none may go",
+      { pods: [pod("a", { labels })], allowed: { "shop/api": 0 } },
+      /^shop\/a: PodDisruptionBudget api allows no disruption now$/,
+    ],
+    ["succeeds while one may go", { pods: [pod("a", { labels })], allowed: { "shop/api": 1 } }],
     [
       "succeeds for several, which go in turn",
-      [pod("a", { labels }), pod("b", { labels })],
-      [core({ disruptionsAllowed: 1 })],
-      true,
+      { pods: [pod("a", { labels }), pod("b", { labels })], allowed: { "shop/api": 1 } },
     ],
-    ["does not ask budgets of other namespaces", [pod("a", { labels })], [core({ namespace: "other" })], true],
-    ["does not ask budgets of other pods", [pod("a")], [core()], true],
+    ["does not ask budgets of other namespaces", { pods: [pod("a", { labels })], allowed: { "other/api": 0 } }],
+    ["does not ask budgets of other pods", { pods: [pod("a")], allowed: { "shop/api": 0 } }],
     [
       "fails for a pod under two budgets",
-      [pod("a", { labels })],
-      [core({ disruptionsAllowed: 1 }), core({ name: "b", disruptionsAllowed: 1 })],
-      false,
+      { pods: [pod("a", { labels })], allowed: { "shop/api": 1, "shop/b": 1 } },
+      /several PodDisruptionBudgets select it: api, b/,
     ],
-    ["leaves a pod that is not ready to the API server", [pod("a", { labels, ready: false })], [core()], true],
-    ["does not ask for pods that are over", [pod("a", { labels, phase: "Failed" })], [core()], true],
-    ["does not ask for pods of DaemonSets", [pod("a", { labels, kind: "DaemonSet" })], [core()], true],
-    ["does not ask for static pods", [pod("a", { labels, mirror: true })], [core()], true],
-  ] as const)
-    it(title, () => assert.equal(whyNotDrainable(here(pods, budgets)) === undefined, drains));
+    [
+      "leaves a pod that is not ready to the API server",
+      { pods: [pod("a", { labels, ready: false })], allowed: { "shop/api": 0 } },
+    ],
+    [
+      "does not ask for pods that are over",
+      { pods: [pod("a", { labels, phase: "Failed" })], allowed: { "shop/api": 0 } },
+    ],
+    [
+      "does not ask for pods of DaemonSets",
+      { pods: [pod("a", { labels, kind: "DaemonSet" })], allowed: { "shop/api": 0 } },
+    ],
+    ["does not ask for static pods", { pods: [pod("a", { labels, mirror: true })], allowed: { "shop/api": 0 } }],
+    [
+      "names three pods at most",
+      { pods: ["a", "b", "c", "d", "e"].map((name) => pod(name, { labels })), allowed: { "shop/api": 0 } },
+      /^shop\/a: .*; shop\/b: .*; shop\/c: .* and 2 more$/,
+    ],
+  ]));
 
-  it("names three pods at most", () => {
-    const pods = ["a", "b", "c", "d", "e"].map((name) => pod(name, { labels }));
-    assert.match(whyNotDrainable(here(pods, [core()])) ?? "", /^shop\/a: .*; shop\/b: .*; shop\/c: .* and 2 more$/);
-  });
-});
-
-describe("pods of one node that may not all be away at once", () => {
-  const labels = { app: "db" };
-  const db = (name: string) => pod(name, { labels, kind: "StatefulSet" });
-  const core = (disruptionsAllowed: number): CoreBudget => ({
-    namespace: "shop",
-    name: "db",
-    selector: { matchLabels: labels },
-    disruptionsAllowed,
-  });
-  const under = (pods: readonly NodePod[], disruptionsAllowed: number): DrainFacts => ({
-    now: NOW,
-    pods,
-    budgets: [],
-    covered: new Map(),
-    coreBudgets: [core(disruptionsAllowed)],
-  });
-  for (const [title, input, why] of [
-    ["one under a zone-aware budget may", facts(["a-0"]), undefined],
+describe("pods of one node that may not all be away at once", () =>
+  rows("oneByOne", [
+    ["one under a zone-aware budget may", { here: ["a-0"] }],
     [
       "two under one may not",
-      facts(["a-0", "a-1"]),
+      { here: ["a-0", "a-1"] },
       /zone-a-1 would wait for .*zone-a-0: both have zone-aware budget /,
     ],
-    ["pods of two zones may not", facts(["a-0", "b-0"], {}, { maxUnavailable: 2 }), /would wait for/],
+    ["pods of two zones may not", { here: ["a-0", "b-0"], spec: { maxUnavailable: 2 } }, /would wait for/],
     [
       "two under a core budget may not",
-      under([db("a"), db("b")], 1),
+      { pods: [ofSet("a"), ofSet("b")], allowed: { "shop/db": 1 } },
       /^shop\/b would wait for shop\/a: both have PodDisruptionBudget shop\/db/,
     ],
     [
       "one that is not ready counts",
-      under([db("a"), pod("b", { labels, kind: "StatefulSet", ready: false })], 1),
+      { pods: [ofSet("a"), ofSet("b", { ready: false })], allowed: { "shop/db": 1 } },
       /^shop\/b/,
     ],
-    [
-      "one that has ended does not",
-      under([db("a"), pod("b", { labels, kind: "StatefulSet", phase: "Failed" })], 1),
-      undefined,
-    ],
+    ["one that has ended does not", { pods: [ofSet("a"), ofSet("b", { phase: "Failed" })], allowed: { "shop/db": 1 } }],
     [
       "two of a Deployment may: they come up in any zone",
-      under([pod("a", { labels }), pod("b", { labels })], 1),
-      undefined,
+      { pods: [pod("a", { labels }), pod("b", { labels })], allowed: { "shop/db": 1 } },
     ],
-    ["two without a budget may", { ...under([db("a"), db("b")], 0), coreBudgets: [] }, undefined],
-  ] as const)
-    it(title, () => {
-      const found = whyOneByOne(input);
-      if (why) assert.match(found ?? "", why);
-      else assert.equal(found, undefined);
-    });
-});
+    ["two without a budget may", { pods: [ofSet("a"), ofSet("b")] }],
+  ]));
 
-describe("a node that is left for the pods", () => {
-  const going = (name: string, zone?: string, phase: "Staging" | "Draining" = "Draining") => ({
-    node: name,
-    phase,
-    ...(zone !== undefined && { zone }),
-  });
-  const of = (name: string, zone: string) => ({ name, zone });
-  const waits = "shop/a would wait for shop/b";
-  for (const [title, others, oneByOne, busy, reason, forced] of [
-    ["in its zone is enough", [of("a2", "a")], waits, [], undefined],
+const rolling = (...letters: readonly string[]): Zones =>
+  Object.fromEntries(["a", "b"].map((one) => [one, { replicas: 3, ...(letters.includes(one) && { statusReady: 2 }) }]));
+const empty = (currentRevision: string): Zones => ({ a: { replicas: 3 }, b: { replicas: 0, currentRevision } });
+const left = (letter: string, more: ZoneTraits = {}): PodObject[] =>
+  leftBehind({ name: `ingester-zone-${letter}`, replicas: 1, ...more });
+const orphans = (ready: boolean) => ({
+  zones: rolling(),
+  more: { pods: left("c", { replicas: 3, pods: { 0: { ready } } }).map((one) => on("elsewhere", one)) },
+});
+const stranger = [pod("y")];
+const LOST = /zone ingester-zone-a has pods here, and group test\/ingester waits for /;
+describe("a rollout in progress", () =>
+  rows("rollout", [
     [
-      "in its zone is not enough while it goes",
-      [of("a2", "a"), of("b1", "b")],
-      undefined,
-      [going("a2", "a")],
-      "LimitReached",
+      "of another zone holds the node",
+      { here: ["a-0"], zones: rolling("b") },
+      /group test\/ingester is rolling out zone ingester-zone-b, and zone ingester-zone-a has pods here/,
     ],
-    ["beside another that goes is enough", [of("a2", "a"), of("a3", "a")], waits, [going("a2", "a")], undefined],
-    ["in another zone is enough for pods that may all be away", [of("b1", "b")], undefined, [], undefined],
-    ["in another zone is not enough for pods that go one by one", [of("b1", "b")], waits, [], "NoPlaceForPods"],
-    ["in another zone is enough if the reboot ends the drain", [of("b1", "b")], waits, [], undefined, true],
-    ["in another zone, which goes, is not enough", [of("b1", "b")], undefined, [going("b1", "b")], "LimitReached"],
-    ["and goes in another zone keeps nobody", [of("a2", "a"), of("b1", "b")], waits, [going("b1", "b")], undefined],
-    ["does not exist", [], undefined, [], "DrainBlocked"],
-    ["does not exist, whatever ends the drain", [], waits, [], "DrainBlocked", true],
-    ["is not asked for if no pod has to leave", undefined, waits, [going("b1", "b")], undefined],
+    ["of the node's own zone does not", { here: ["a-0"], zones: rolling("a") }],
+    ["of another zone does not hold nodes without pods of the group", { pods: stranger, zones: rolling("b") }],
+    ["of no zone does not", { here: ["a-0"], zones: rolling() }],
+    ["of the only zone of a group does not", { here: ["a-0"], zones: { a: { replicas: 3, statusReady: 2 } } }],
+    [
+      "of another zone that has no pods, and is not recorded yet, holds the node",
+      { here: ["a-0"], zones: empty(PREVIOUS) },
+      /rolling out zone ingester-zone-b/,
+    ],
+    ["of another zone that has no pods, once it is recorded, does not", { here: ["a-0"], zones: empty(LAST) }],
+    [
+      "holds the node of pods that a StatefulSet has left behind",
+      { pods: left("c"), zones: rolling("b") },
+      /rolling out zone ingester-zone-b, and zone ingester-zone-c has pods here/,
+    ],
+    [
+      "holds that of pods that their StatefulSet has still to adopt",
+      { pods: left("a"), zones: rolling("b") },
+      /zone ingester-zone-a has pods here/,
+    ],
+    ["does not hold that of pods that the rolling zone has still to adopt", { pods: left("b"), zones: rolling("b") }],
+    ["that has lost its StatefulSet and lacks a pod holds the node", { here: ["a-0"], ...orphans(false) }, LOST],
+    ["that has lost its StatefulSet does not once its pods are ready", { here: ["a-0"], ...orphans(true) }],
+    [
+      "that has lost its StatefulSet does not hold nodes without pods of the group",
+      { pods: stranger, ...orphans(false) },
+    ],
+    [
+      "that has lost its StatefulSet does not hold nodes that have its own pods alone",
+      { ...orphans(false), pods: left("c") },
+    ],
+  ]));
+
+describe("a node that takes the pods of another", () => {
+  const ready = { conditions: [{ type: "Ready", status: "True" }] };
+  const node = (name: string, { metadata = {}, ...more }: Readonly<Record<string, object>> = {}) =>
+    make("Node", name, { metadata, spec: {}, status: ready, ...more });
+  for (const [title, other, takes] of [
+    ["is any other one", {}, true],
+    ["is Ready", { status: {} }, false],
+    ["is not cordoned", { spec: { unschedulable: true } }, false],
+    ["is not being deleted", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }, false],
+    ["is not removed by an autoscaler", { spec: { taints: [{ key: "karpenter.sh/disrupted" }] } }, false],
+    ["may have taints of its own", { spec: { taints: [{ key: "node-role.kubernetes.io/control-plane" }] } }, true],
   ] as const)
-    it(title, () => {
-      const context = { going: busy, policy: policy(forced ? { drain: { onTimeout: "Reboot" } } : {}) };
-      const found = whyNoPlace(node("a1", { zone: "a" }), { workloads: [], others, oneByOne }, context);
-      assert.equal(found?.reason, reason, found?.message);
+    it(title, async () => {
+      const nodes = [node("here"), node("other", other)];
+      const { others } = await read({ pods: stranger, more: { nodes } });
+      assert.deepEqual(
+        others?.map(({ name }) => name),
+        takes ? ["other"] : [],
+      );
     });
+
+  it("is not asked for if no pod has to leave", async () =>
+    assert.equal(
+      (await read({ pods: [pod("a", { kind: "DaemonSet" })], more: { nodes: [node("here")] } })).others,
+      undefined,
+    ));
 });
 
-describe("another node", () => {
-  for (const [title, other, isSo] of [
-    ["does", {}, true],
-    ["that is not Ready does not", { ready: false }, false],
-    ["that is cordoned does not", { unschedulable: true }, false],
-    ["that is being deleted does not", { terminating: true }, false],
-    ["that an autoscaler removes does not", { removedBy: "karpenter.sh/disrupted" }, false],
-    ["that is the same does not", { name: "a" }, false],
-  ] as const)
-    it(`${title} take the pods of a node`, () => assert.equal(canTakeOver(node("a"), node("b", other)), isSo));
-});
+const CRASHING = pod("a", { ready: false, waiting: "CrashLoopBackOff" });
+describe("a node before its update", () =>
+  rows("unfit", [
+    ["is fit with healthy pods", { pods: [pod("a")] }],
+    ["is fit with a pod that is starting", { pods: [pod("a", { ready: false })] }],
+    ["is not fit with a pod in CrashLoopBackOff", { pods: [CRASHING] }, /^shop\/a CrashLoopBackOff$/],
+    [
+      "is not fit with a pod whose image cannot be pulled",
+      { pods: [pod("a", { ready: false, waiting: "ImagePullBackOff" })] },
+      /ImagePullBackOff/,
+    ],
+    ["is fit with a pod that is over", { pods: [pod("a", { ready: false, phase: "Failed" })] }],
+  ]));
 
-describe("a rollout in progress", () => {
-  const zone = (letter: string, rolling: boolean) =>
-    readZone(statefulSetObject({ name: `ingester-zone-${letter}`, replicas: 3, ...(rolling && { statusReady: 2 }) }));
-  const [a, b, rollingA, rollingB] = [zone("a", false), zone("b", false), zone("a", true), zone("b", true)];
-  const noneB = (currentRevision: string) =>
-    readZone(statefulSetObject({ name: "ingester-zone-b", replicas: 0, currentRevision }));
-  const here = [pod("x", { owner: a.uid, kind: "StatefulSet" })];
-  for (const [title, pods, zones, held] of [
-    ["of another zone holds the node", here, [a, rollingB], true],
-    ["of the node's own zone does not", here, [rollingA, b], false],
-    ["of another zone does not hold nodes without pods of the group", [pod("y")], [a, rollingB], false],
-    ["of no zone does not", here, [a, b], false],
-    ["of the only zone of a group does not", here, [rollingA], false],
-    ["of another zone that has no pods, and is not recorded yet, holds the node", here, [a, noneB(PREVIOUS)], true],
-    ["of another zone that has no pods, once it is recorded, does not", here, [a, noneB(LAST)], false],
-  ] as const)
-    it(title, () => assert.equal(whyHeldByRollout(pods, zones, new Map()) !== undefined, held));
+describe("the work of a node", () => {
+  const set = { kind: "StatefulSet", namespace: "shop", name: "db", uid: "u", ready: 3 };
+  const owner = (ready: number) => ({
+    replicasets: [
+      {
+        metadata: { namespace: "shop", name: "ReplicaSet-x", uid: "rs-uid" },
+        spec: { replicas: 3 },
+        status: { readyReplicas: ready },
+      },
+    ],
+  });
+  const after = (ready: number, desired: number, uid = "u"): World => ({
+    zones: {},
+    drained: [set],
+    more: {
+      statefulsets: [
+        {
+          metadata: { namespace: "shop", name: "db", uid },
+          spec: { replicas: desired },
+          status: { readyReplicas: ready },
+        },
+      ],
+    },
+  });
+  rows("missing", [
+    ["is back on an empty node", {}],
+    [
+      "is not back while a DaemonSet's pod is not ready",
+      { pods: [pod("a", { kind: "DaemonSet", ready: false })] },
+      /of a DaemonSet is not ready/,
+    ],
+    [
+      "is not back with a pod that is broken here and healthy elsewhere",
+      { pods: [CRASHING], more: owner(2) },
+      /while other pods of ReplicaSet-x are healthy/,
+    ],
+    ["is back if that pod is broken everywhere", { pods: [CRASHING], more: owner(0) }],
+    [
+      "is not back while a drained controller has fewer ready pods than before",
+      after(2, 3),
+      /StatefulSet shop\/db has 2 ready pods, and had 3/,
+    ],
+    ["is back once it has as many, wherever they are", after(3, 3)],
+    ["is back if the controller was scaled down meanwhile", after(1, 1)],
+    ["is back if the controller is gone", { drained: [set] }],
+    ["is back if the controller is another one by now", after(0, 3, "new")],
+  ]);
 
-  const left = (ready: boolean) => {
-    const pods = leftBehind({ name: "ingester-zone-c", pods: { 0: { ready } } }).map(readPod);
-    const zoneLeft = orphanedZone("ingester-zone-c", pods, { owner: undefined, zones: [a, b] });
-    return new Map([["test/ingester", [zoneLeft]]]);
-  };
-  const leftHere = (letter: string) => leftBehind({ name: `ingester-zone-${letter}` }).map(readNodePod);
-  for (const [title, pods, zones, held] of [
-    ["holds the node of pods that a StatefulSet has left behind", leftHere("c"), [a, rollingB], true],
-    ["holds that of pods that their StatefulSet has still to adopt", leftHere("a"), [a, rollingB], true],
-    ["does not hold that of pods that the rolling zone has still to adopt", leftHere("b"), [a, rollingB], false],
-  ] as const)
-    it(title, () => assert.equal(whyHeldByRollout(pods, zones, left(true)) !== undefined, held));
-
-  for (const [title, pods, orphans, held] of [
-    ["that has lost its StatefulSet and lacks a pod holds the node", here, left(false), true],
-    ["does not once its pods are ready", here, left(true), false],
-    ["does not hold nodes without pods of the group", [pod("y")], left(false), false],
-    ["does not hold nodes that have its own pods alone", leftHere("c"), left(false), false],
-  ] as const)
-    it(`of another zone ${title}`, () => assert.equal(whyHeldByRollout(pods, [a, b], orphans) !== undefined, held));
+  it("is remembered by the controllers of the pods that a drain evicts", async () => {
+    const daemon = pod("d", { kind: "DaemonSet", owner: "ds-uid" });
+    const { workloads } = await read({ pods: [pod("a"), daemon], more: owner(3) });
+    assert.deepEqual(workloads, [
+      { kind: "ReplicaSet", namespace: "shop", name: "ReplicaSet-x", uid: "rs-uid", ready: 3 },
+    ]);
+  });
 });

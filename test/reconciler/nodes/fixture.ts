@@ -1,7 +1,7 @@
 /** Builders of the values that the rules of node updates read. */
 import { DEFAULT_SPEC, type ShadowSpec, type ShadowStatus, type State } from "../../../reconciler/nodes/shadow.ts";
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
-import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import {
   type ActiveNode,
   NO_STATUS,
@@ -11,7 +11,6 @@ import {
 } from "../../../reconciler/nodes/policy.ts";
 import type { NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
 import type { NodeReading, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
-import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 
 export const NOW = Date.parse("2026-06-01T12:00:00Z");
 export const at = (ms: number): string => `${new Date(NOW + ms).toISOString().slice(0, 19)}Z`;
@@ -103,7 +102,7 @@ export function snapshot(nodes: readonly UpdateNode[], overrides: Partial<Policy
 export const startedBy = ({ status: { active } }: NodePlan): string[] =>
   active.filter(({ phase }) => phase === "Starting").map(({ node: name }) => name);
 
-export interface PodOverrides {
+interface PodOverrides {
   readonly ready?: boolean;
   readonly owner?: string;
   readonly kind?: string;
@@ -116,8 +115,8 @@ export interface PodOverrides {
 export function pod(
   name: string,
   { ready = true, owner = "rs-uid", kind = "ReplicaSet", phase = "Running", ...rest }: PodOverrides = {},
-): NodePod {
-  return readNodePod({
+): PodObject {
+  return {
     metadata: {
       name,
       namespace: "shop",
@@ -137,5 +136,5 @@ export function pod(
         },
       ],
     },
-  });
+  };
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy.ts";
 import { at, entry, startedBy } from "./fixture.ts";
-import { describePlan, passOf, table } from "./table.ts";
+import { describePlan, passOf, table } from "./adapter.ts";
 
 const frozen = { frozen: { id: "f1", at: at(-1), reason: "RebootTimeout", message: "a" } };
 const failed = [

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { failStatus } from "../../../reconciler/nodes/decide-agent.ts";
 import { readShadow } from "../../../reconciler/nodes/node.ts";
-import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { shadowStatus, STATES } from "../../../reconciler/nodes/shadow.ts";
-import { at, busyNode, entry, node, policy, snapshot, startedBy, status } from "./fixture.ts";
+import { planOf } from "./adapter.ts";
+import { at, busyNode, entry, node, policy, startedBy, status } from "./fixture.ts";
 
 const LONG = "x".repeat(1_000_000);
 
@@ -15,7 +15,7 @@ describe("an agent that lies", () => {
       node: { bootId: "boot-2" },
       status: { failure_reason: LONG },
     });
-    const plan = planPass(snapshot([failed], { policy: policy({}, { active: [entry("a")] }) }));
+    const plan = planOf([failed], { policy: policy({}, { active: [entry("a")] }) });
     assert.ok(plan.status.frozen);
     assert.ok(JSON.stringify(plan.status).length < 10_000, `${JSON.stringify(plan.status).length} bytes`);
   });
@@ -35,11 +35,9 @@ describe("an agent that lies", () => {
     for (const wanted of STATES)
       for (const claimed of STATES) {
         const liar = busyNode("a", wanted, claimed);
-        const plan = planPass(
-          snapshot([liar, node("b")], {
-            policy: policy({ maxConcurrent: 2 }, { active: [entry("a", { since: at(0) })] }),
-          }),
-        );
+        const plan = planOf([liar, node("b")], {
+          policy: policy({ maxConcurrent: 2 }, { active: [entry("a", { since: at(0) })] }),
+        });
         const freezes = wanted === "MonitoringUpdate" && claimed === "ErrorReset";
         const begun = startedBy(plan);
         assert.deepEqual(
@@ -64,7 +62,7 @@ it("four thousand nodes whose updates failed for a long reason keep the status s
   const failed = { failure_reason: "x".repeat(4000) };
   const nodes = names.map((name) => busyNode(name, "Idle", "Idle", { status: failed }));
   const active = names.map((name) => entry(name, { phase: "Recovering", since: at(0) }));
-  const { status: after } = planPass(snapshot(nodes, { policy: policy({ maxConcurrent: 0 }, { active }) }));
+  const { status: after } = planOf(nodes, { policy: policy({ maxConcurrent: 0 }, { active }) });
   assert.equal(after.deferred.length, 4000);
   assert.ok(JSON.stringify(after).length < 1_500_000, `${JSON.stringify(after).length} bytes`);
 });
@@ -83,7 +81,7 @@ it("a thousand nodes that are held, and then drained, keep the status small enou
   const stored = policy({ maxConcurrent: "unlimited" }, { active });
   for (const obstacle of ["shop/db: budget ".repeat(100), undefined]) {
     const readings = new Map(names.map((name) => [name, { workloads, obstacle }]));
-    const { status: after } = planPass(snapshot(nodes, { policy: stored, readings }));
+    const { status: after } = planOf(nodes, { policy: stored, readings });
     assert.equal(after.active.length, 1000);
     assert.ok(JSON.stringify(after).length < 1_200_000, `${JSON.stringify(after).length} bytes`);
     if (obstacle === undefined) assert.ok(after.active.every((one) => one.workloads?.length === 3));

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { allowedActive, NO_STATUS, readPolicy } from "../../../reconciler/nodes/policy.ts";
-import { busyNode, entry, node, policy, snapshot, startedBy } from "./fixture.ts";
+import { planOf } from "./adapter.ts";
+import { busyNode, entry, node, policy, startedBy } from "./fixture.ts";
 
 const metadata = { name: "default", uid: "policy-uid", resourceVersion: "7", generation: 1 };
 const edited = (spec: object) => {
@@ -14,7 +14,7 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
   const invalid = { window: { cron: "61 * * * * *", timeZone: "UTC" } };
 
   it("starts nothing, and says why", () => {
-    const plan = planPass(snapshot([node("b")], { policy: { ...edited(invalid), maxConcurrent: "unlimited" } }));
+    const plan = planOf([node("b")], { policy: { ...edited(invalid), maxConcurrent: "unlimited" } });
     const { skips } = plan;
     assert.deepEqual(startedBy(plan), []);
     assert.deepEqual(
@@ -29,7 +29,7 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
       node: { bootId: "boot-2", readySince: 0 },
       status: { current_version: "1.1.0" },
     });
-    const { writes } = planPass(snapshot([done], { policy: edited(invalid) }));
+    const { writes } = planOf([done], { policy: edited(invalid) });
     assert.deepEqual(
       writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
       ["a Idle"],
@@ -39,7 +39,7 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
   it("stays frozen", () => {
     const status = { ...NO_STATUS, frozen: { id: "f1", at: "", reason: "", message: "" } };
     const read = readPolicy({ metadata, spec: { ...invalid, unfreeze: "f1" }, status });
-    assert.ok(planPass(snapshot([], { policy: read })).status.frozen);
+    assert.ok(planOf([], { policy: read }).status.frozen);
   });
 
   it("is not read at all if its status cannot be: nobody knows who is active", () =>

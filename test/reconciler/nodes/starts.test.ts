@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readNode } from "../../../reconciler/nodes/node.ts";
-import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { collect, read } from "../../infra/manifests.ts";
-import { at, MINUTE, node, policy, snapshot, startedBy } from "./fixture.ts";
-import { passOf, table } from "./table.ts";
+import { passOf, table } from "./adapter.ts";
+import { at, MINUTE, startedBy } from "./fixture.ts";
 
 it("a start is first in the status, then in the shadow", () => {
   const { status, writes } = passOf({ nodes: "a" });
@@ -31,9 +30,11 @@ for (const [maxConcurrent, total, count] of [
   ["UNLIMITED", 4, 4],
 ] as const)
   it(`${count} of ${total} nodes start with maxConcurrent ${maxConcurrent} in one pass`, () => {
-    const nodes = Array.from({ length: total }, (_, i) => node(`n${i}`));
-    const spec = maxConcurrent === undefined ? {} : { maxConcurrent };
-    assert.equal(startedBy(planPass(snapshot(nodes, { policy: policy(spec) }))).length, count);
+    const nodes = Array.from({ length: total }, (_, i) => `n${i}`).join(", ");
+    assert.equal(
+      startedBy(passOf({ nodes, ...(maxConcurrent !== undefined && { spec: { maxConcurrent } }) })).length,
+      count,
+    );
   });
 
 table(
@@ -142,12 +143,26 @@ table(
     | slots a1 Staging; skips a2 LimitReached
   nor where all others that take pods go | a1 S/I zone:a Staging, a2 zone:a takes:a1 | slots a1 Staging; skips a2 LimitReached
   nor where none takes pods | a1 zone:a takes:a1 | skips a1 DrainBlocked
+  nor where none does, whatever ends the drain | a1 zone:a takes:a1 onebyone {drain: {onTimeout: Reboot}}
+    | skips a1 DrainBlocked
+  start where one of their zone stays | a1 zone:a takes:a2+a3 onebyone, a2 R/S zone:a Draining
+    | wants a1 S; slots a2 Draining, a1 Starting
+  not where the only one of their zone goes | a1 zone:a takes:a2+b1, a2 R/S zone:a Draining
+    | slots a2 Draining; skips a1 LimitReached
+  start alone in their zone with pods that may all be away | a1 zone:a takes:b1
+    | wants a1 S; slots a1 Starting
   nor alone in their zone with pods that go one by one | a1 zone:a takes:b1 onebyone | skips a1 NoPlaceForPods
   unless the reboot ends the drain | a1 zone:a takes:b1 onebyone {drain: {onTimeout: Reboot}}
     | wants a1 S; slots a1 Starting
   do not wait for each other once staged, and one of them reboots
     | a1 S/S zone:a Holding takes:a1+a2, a2 S/S zone:a Holding takes:a1+a2
     | wants a1 R; slots a1 Holding, a2 Holding
+  wait for no node of another zone while one of theirs stays
+    | a1 S/S zone:a Holding takes:a2+b1 onebyone, b1 R/S zone:b Draining | wants a1 R; slots a1 Holding, b1 Draining
+  wait for the only one that takes pods, where that is | a1 S/S zone:a Holding takes:b1, b1 R/S zone:b Draining
+    | slots a1 Holding, b1 Draining
+  wait for none if no pod has to leave | a1 S/S zone:a Holding onebyone, b1 R/S zone:b Draining
+    | wants a1 R; slots a1 Holding, b1 Draining
   wait until the one that drains is back | a1 R/S zone:a Draining, a2 S/S zone:a Holding takes:a1
     | slots a1 Draining, a2 Holding
 `,

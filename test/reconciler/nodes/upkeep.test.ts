@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
-import { planUpkeep, type UpkeepSnapshot } from "../../../reconciler/nodes/upkeep.ts";
-import { node, NOW } from "./fixture.ts";
-import { rowsOf, tell } from "./table.ts";
-
-const NOBODY: Omit<UpkeepSnapshot, "nodes"> = { now: NOW, active: new Map(), released: new Set(), isGoverned: true };
+import { rowsOf, tell, upkeepOf } from "./adapter.ts";
+import { node } from "./fixture.ts";
 
 /** `what is so | the node, and whether it is active, released by a person or without a policy | what is done`. */
 const CASES = `
@@ -39,9 +36,7 @@ for (const [name = "", scene = "", expected] of rowsOf(CASES))
   it(`upkeep: ${name}`, () => {
     const [nodes = "", ...so] = scene.split(", ");
     const named = (what: string): string[] => (so.includes(what) ? ["a"] : []);
-    const plan = planUpkeep({
-      now: NOW,
-      nodes: [tell(nodes).node],
+    const plan = upkeepOf([tell(nodes).node], {
       active: new Map(named("active").map((one) => [one, false])),
       released: new Set(named("released")),
       isGoverned: !so.includes("ungoverned"),
@@ -52,7 +47,7 @@ for (const [name = "", scene = "", expected] of rowsOf(CASES))
 describe("a cordon", () => {
   it("is undone together with our exclusion from load balancers, in one patch, if nothing has changed", () => {
     const annotations = { "zonewise.dev/cordoned-by": "shadow-a", "zonewise.dev/excluded-by": "shadow-a" };
-    const [upkeep] = planUpkeep({ ...NOBODY, nodes: [node("a", { cordonedBy: "shadow-a", annotations })] });
+    const [upkeep] = upkeepOf([node("a", { cordonedBy: "shadow-a", annotations })]);
     assert.deepEqual(upkeep && "patch" in upkeep && upkeep.patch, {
       metadata: {
         resourceVersion: "1",
@@ -69,7 +64,7 @@ describe("autoscalers", () => {
   const KARPENTER = "karpenter.sh/do-not-disrupt";
   const MARK = "zonewise.dev/protected-by";
   const patch = (one: UpdateNode, wanted: boolean) => {
-    const [upkeep] = planUpkeep({ ...NOBODY, nodes: [one], active: wanted ? new Map([["a", true]]) : new Map() });
+    const [upkeep] = upkeepOf([one], { active: wanted ? new Map([["a", true]]) : new Map() });
     return upkeep && "patch" in upkeep ? upkeep.patch.metadata.annotations : undefined;
   };
   it("are kept away from an active node", () =>

@@ -1,11 +1,11 @@
 /** A world of hosts, their agents and a controller that may die between any two writes: values only. */
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
-import { planPass, type NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
+import type { NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
 import { type Policy, policyStatus } from "../../../reconciler/nodes/policy.ts";
 import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
-import { planUpkeep } from "../../../reconciler/nodes/upkeep.ts";
 import { type AgentNode, agentStep, boot, isAnnounced } from "../../emulator/controllers/agent-step.ts";
+import { planOf, upkeepOf } from "./adapter.ts";
 import { NOW, node, policy, shadow } from "./fixture.ts";
 
 export interface Host {
@@ -73,20 +73,12 @@ export class World {
     });
   }
 
-  /** Counters of what the histories have reached. */
-  readonly reached = { freezes: 0, drainsUndone: 0, reboots: 0, failures: 0, deaths: 0 };
-
   /** One pass of the controller, which dies after as many writes as `dies` says. */
   pass(dies = Number.POSITIVE_INFINITY): void {
     let writes = 0;
     const alive = (): boolean => writes++ < dies;
     const nodes = this.hosts.map((host) => this.#read(host));
     const plan = this.#plan(nodes);
-    if (plan.status.frozen && !this.policy.status.frozen) this.reached.freezes++;
-    this.reached.drainsUndone += plan.steps.filter(
-      ({ step }) => step.step === "reset" && step.reason === "Frozen",
-    ).length;
-    if (dies < plan.writes.length + 1) this.reached.deaths++;
     const wasFrozen = this.policy.status.frozen !== undefined;
     if (alive()) this.policy = { ...this.policy, status: policyStatus.parse(JSON.parse(JSON.stringify(plan.status))) };
     for (const { node: name } of plan.status.failed) this.failures.add(name);
@@ -103,13 +95,14 @@ export class World {
       if (host.version === Number(written.shadow?.resourceVersion)) this.#write(host, { spec });
     }
     const { active, deferred } = this.policy.status;
-    const upkeep = planUpkeep({
-      nodes: this.hosts.map((host) => this.#read(host)),
-      active: new Map(active.map(({ node: name }) => [name, false])),
-      released: new Set(deferred.map(({ node: name }) => name)),
-      isGoverned: true,
-      now: NOW + this.ms,
-    });
+    const upkeep = upkeepOf(
+      this.hosts.map((host) => this.#read(host)),
+      {
+        active: new Map(active.map(({ node: name }) => [name, false])),
+        released: new Set(deferred.map(({ node: name }) => name)),
+        now: NOW + this.ms,
+      },
+    );
     // A write that meets a change of the agent's is repeated by the next pass.
     if (this.policy.status.frozen && writes <= dies) this.#checkFrozen();
     for (const one of upkeep)
@@ -120,13 +113,7 @@ export class World {
   #plan(nodes: readonly UpdateNode[]): NodePlan {
     const readings = new Map<string, NodeReading>();
     for (let i = 0; i < 100; i++) {
-      const plan = planPass({
-        now: NOW + this.ms,
-        policy: this.policy,
-        nodes,
-        readings,
-        ownNode: undefined,
-      });
+      const plan = planOf(nodes, { now: NOW + this.ms, policy: this.policy, readings });
       if (plan.toRead.length === 0) return plan;
       for (const name of plan.toRead) {
         const { blocked, missing } = this.#host(name);
@@ -149,12 +136,10 @@ export class World {
     const { status, cordoned } = agentStep(found, NOW + this.ms, { blocked: host.blocked, fails });
     if (cordoned !== found.cordoned) this.#mark(host, cordoned ? `shadow-${host.name}` : undefined);
     if (!status || status === host.status) return;
-    if (status.crash_count > host.status.crash_count) this.reached.failures++;
     this.#write(host, { status });
   }
 
   #reboot(host: Host): void {
-    this.reached.reboots++;
     host.node = { ...host.node, ready: false, readySince: NOW + this.ms };
   }
 

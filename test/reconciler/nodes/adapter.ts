@@ -1,5 +1,7 @@
 /**
- * Tables of passes: nodes in words, and in words what the pass makes of them.
+ * The one door to the decisions about nodes: facts in, decisions out. Whoever rewrites how they are read and decided has
+ * this file to keep, and no case. What a pass makes of nodes is in words, as the nodes are; what the pods of a node say is
+ * read from objects as a cluster has them.
  *
  *   "a R/S Draining late cordoned, b" is a node in whose update RebootedIntoUpdate is wanted and StagedAndPerformedUpdate
  *   reported, which is active in phase Draining since a day, with our cordon; and a node at rest that has an update.
@@ -7,11 +9,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "yaml";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import { createPodReader } from "../../../reconciler/nodes/act/read-pods.ts";
 import { type NodePlan, planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { type ActiveNode, NODE_PHASES, type NodePhase, type PolicyStatus } from "../../../reconciler/nodes/policy.ts";
 import type { ShadowStatus, State } from "../../../reconciler/nodes/shadow.ts";
 import type { NodeReading, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
+import { planUpkeep, type Upkeep, type UpkeepSnapshot } from "../../../reconciler/nodes/upkeep.ts";
+import type { KubeObject } from "../../emulator/objects.ts";
+import { requestSelector } from "../../emulator/selectors.ts";
 import { at, entry, FREE, MINUTE, node, NOW, policy, shadow, snapshot } from "./fixture.ts";
 
 const STATES: Readonly<Record<string, State>> = {
@@ -151,6 +159,45 @@ function sceneOf({ nodes, spec, status, ownNode, now = NOW }: Scene): PolicySnap
 }
 
 export const passOf = (scene: Scene): NodePlan => planPass(sceneOf(scene));
+
+/** The same of nodes that words do not tell. */
+export const planOf = (nodes: readonly UpdateNode[], more: Partial<PolicySnapshot> = {}): NodePlan =>
+  planPass(snapshot(nodes, more));
+
+/** What is repaired beside the updates. */
+export const upkeepOf = (nodes: readonly UpdateNode[], more: Partial<UpkeepSnapshot> = {}): Upkeep[] =>
+  planUpkeep({ now: NOW, active: new Map(), released: new Set(), isGoverned: true, nodes, ...more });
+
+interface ReadFacts {
+  /** Of the cluster, by the plural of their kind. */
+  readonly objects: Readonly<Record<string, readonly object[]>>;
+  /** What was drained from the node. */
+  readonly drained?: NodeReading["workloads"];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What the pods of the node say: what keeps it from its drain, and whether its work is back. */
+export function readingOf(node: string, { objects, drained = [], now }: ReadFacts): Promise<NodeReading> {
+  const kept = objects as Readonly<Record<string, readonly KubeObject[]>>;
+  const cluster = {
+    async *list({ plural, group }, { namespace, ...query }) {
+      // What is no kind of Kubernetes' own may not be installed.
+      if (group.includes("grafana") && !kept[plural]) throw new RolloutError("NotFound", plural);
+      const matches = requestSelector(plural, new URLSearchParams(query)) ?? (() => true);
+      const all = (kept[plural] ?? []).filter(
+        ({ metadata }) => (namespace ?? metadata.namespace) === metadata.namespace,
+      );
+      yield { items: all.filter(matches) as never[], resourceVersion: "1" };
+    },
+    async get({ plural }, { namespace, name }) {
+      const found = kept[plural]?.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+      if (!found) throw new RolloutError("NotFound", `${plural} ${name}`);
+      return found as never;
+    },
+  } as Pick<Cluster, "list" | "get"> as Cluster;
+  return createPodReader({ cluster, now, call: {} })({ node, drained });
+}
 
 /** What the pass writes and keeps, in a few words. */
 export function describePlan({ status, writes, skips, toRead }: NodePlan): string {
