@@ -10,6 +10,7 @@ import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../../../reconciler/no
 import { reportNode } from "../../emulator/controllers/report-node.ts";
 import { dig, type Draft, isTrue, put } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
+import { add } from "../../builders.ts";
 import { define } from "../definitions.ts";
 import type { DrawnNode } from "./picture.ts";
 
@@ -28,39 +29,20 @@ export async function createFleet(store: Store): Promise<readonly string[]> {
       "customresourcedefinitions.apiextensions.k8s.io",
       parse(await readFile(join(CRDS, file), "utf8")) as Draft,
     );
-  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: HOME } });
-  store.create("serviceaccounts", {
-    apiVersion: "v1",
-    kind: "ServiceAccount",
-    metadata: { name: AGENT, namespace: HOME },
-  });
-  store.create("nodeupdatepolicies.zonewise.dev", {
-    apiVersion: "zonewise.dev/v1",
-    kind: "NodeUpdatePolicy",
-    metadata: { name: "default" },
-    spec: { maxConcurrent: 1, health: { minReadySeconds: 2 } },
-  });
-  const agents = store.create("daemonsets.apps", {
-    apiVersion: "apps/v1",
-    kind: "DaemonSet",
-    metadata: { name: AGENTS, namespace: HOME },
-  });
+  add(store, "Namespace", HOME);
+  add(store, "ServiceAccount", AGENT, { namespace: HOME });
+  add(store, "NodeUpdatePolicy", "default", { spec: { maxConcurrent: 1, health: { minReadySeconds: 2 } } });
+  const { uid } = add(store, "DaemonSet", AGENTS, { namespace: HOME }).metadata;
+  const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: AGENTS, uid, controller: true };
   const names = store.list("nodes").map(({ metadata }) => metadata.name);
   for (const name of names) {
     const node = store.get("nodes", undefined, name) as KubeObject;
     // Of one topology zone: the pods of a node that is drained come up on the others.
     const labels = { ...node.metadata.labels, [ZONE_LABEL]: "zone-1", [MANAGED_LABEL]: MANAGED_VALUE };
     store.update("nodes", put(node, ["metadata", "labels"], labels));
-    store.create("pods", {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: {
-        name: `${AGENTS}-${name}`,
-        namespace: HOME,
-        ownerReferences: [
-          { apiVersion: "apps/v1", kind: "DaemonSet", name: AGENTS, uid: agents.metadata.uid, controller: true },
-        ],
-      },
+    add(store, "Pod", `${AGENTS}-${name}`, {
+      namespace: HOME,
+      metadata: { ownerReferences: [owner] },
       spec: { nodeName: name, serviceAccountName: AGENT, containers: [{ name: "agent", image: "zonewise" }] },
       status: { phase: "Running" },
     });

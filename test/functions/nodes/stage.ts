@@ -145,51 +145,28 @@ function parse(text: string): unknown {
 interface AgentTraits {
   readonly pod?: string;
   readonly namespace?: string;
-  readonly account?: string;
   readonly audience?: string;
-  readonly bound?: boolean;
 }
 
 /** An agent's pod on the node, with its token. */
 export async function playAgent({ emulator, cluster }: Stage, node: string, traits: AgentTraits = {}): Promise<Agent> {
-  const {
-    pod = `agent-${node}`,
-    namespace = NAMESPACE,
-    account = ACCOUNT,
-    audience = "brupop-apiserver",
-    bound = true,
-  } = traits;
+  const { pod = `agent-${node}`, namespace = NAMESPACE, audience = "brupop-apiserver" } = traits;
   const { store } = emulator;
-  if (!store.get("serviceaccounts", namespace, account)) add(store, "ServiceAccount", account, { namespace });
+  if (!store.get("serviceaccounts", namespace, ACCOUNT)) add(store, "ServiceAccount", ACCOUNT, { namespace });
   const made = add(store, "Pod", pod, {
     namespace,
     metadata: {
       ownerReferences: [{ apiVersion: "apps/v1", kind: "DaemonSet", name: "d", uid: "d", controller: true }],
     },
-    spec: { nodeName: node, serviceAccountName: account, containers: [] },
+    spec: { nodeName: node, serviceAccountName: ACCOUNT, containers: [] },
     status: { phase: "Running" },
   });
-  const token = await requestToken(cluster, {
-    namespace,
-    account,
-    spec: {
-      audiences: [audience],
-      ...(bound && { boundObjectRef: { apiVersion: "v1", kind: "Pod", name: pod, uid: made.metadata.uid } }),
-    },
-  });
-  return { headers: headersOf(node, store.get("nodes", "", node)?.metadata.uid ?? "", token) };
-}
-
-interface TokenRequest {
-  readonly namespace: string;
-  readonly account: string;
-  readonly spec: object;
-}
-
-async function requestToken(cluster: Stage["cluster"], { namespace, account, spec }: TokenRequest): Promise<string> {
+  const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: pod, uid: made.metadata.uid };
   const resource = { group: "", version: "v1", plural: "serviceaccounts" };
-  const place = { namespace, name: account, subresource: "token" as "eviction" };
-  return String(dig(await cluster.create<unknown>(resource, { ...place, body: { spec } }), "status", "token"));
+  const place = { namespace, name: ACCOUNT, subresource: "token" as "eviction" };
+  const body = { spec: { audiences: [audience], boundObjectRef } };
+  const token = String(dig(await cluster.create<unknown>(resource, { ...place, body }), "status", "token"));
+  return { headers: headersOf(node, store.get("nodes", "", node)?.metadata.uid ?? "", token) };
 }
 
 export function headersOf(node: string, uid: string, token: string): Agent["headers"] {

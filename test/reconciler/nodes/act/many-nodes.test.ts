@@ -1,10 +1,13 @@
-/** Node updates on a large cluster, and with two processes. */
+/** Node updates on a large cluster: its lists, and the pods that a pass reads. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { gatherNodes } from "../../../../reconciler/nodes/act/gather-nodes.ts";
+import { planAfterReading, type ReadingMemory } from "../../../../reconciler/nodes/act/plan-after-reading.ts";
+import type { NodeReading } from "../../../../reconciler/nodes/snapshot.ts";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
 import { add } from "../../../builders.ts";
+import { busyNode, entry, FREE, node, NOW, policy, snapshot } from "../fixture.ts";
 
 async function setStage(t: TestContext): Promise<NodeStage> {
   const stage = await setNodeStage();
@@ -64,20 +67,44 @@ describe("many nodes", () => {
   });
 });
 
-describe("two processes", () => {
-  it("that tick at the same time never take one slot twice", async (t) => {
-    for (let round = 0; round < 5; round++) {
-      const one = await setStage(t);
-      const names = addNodes(one, 6);
-      createPolicy(one, { maxConcurrent: 2 });
-      await one.tick();
-      for (const name of names) stepAgent(one, name);
-      const first = one.tick();
-      one.restart();
-      await Promise.all([first, one.tick()]);
-      const wanted = names.filter((name) => shadowOf(one, name)?.spec.state !== "Idle");
-      assert.ok(wanted.length <= 2, wanted.join());
-      assert.ok(statusOf(one).active.length <= 2);
-    }
+describe("the reads of a pass", () => {
+  /** Reads, and how many were under way at once. */
+  function watchReads(answer: NodeReading) {
+    const read: string[] = [];
+    let [running, most] = [0, 0];
+    const readPods = async ({ node: name }: { readonly node: string }): Promise<NodeReading> => {
+      read.push(name);
+      most = Math.max(most, ++running);
+      await Promise.resolve();
+      running--;
+      return answer;
+    };
+    return { read, readPods, most: () => most };
+  }
+
+  const memory = (): ReadingMemory => ({ intervalMs: 5000, held: new Map(), readAt: new Map() });
+  const names = Array.from({ length: 100 }, (_, i) => `n${String(i).padStart(3, "0")}`);
+  const monitored = names.map((name) =>
+    busyNode(name, "MonitoringUpdate", "MonitoringUpdate", {
+      node: { bootId: "boot-2", readySince: 0 },
+      status: { current_version: "1.1.0" },
+    }),
+  );
+  const active = names.map((name) => entry(name, { phase: "Monitoring" }));
+  const input = (now: number) =>
+    snapshot(monitored, { now, policy: policy({ maxConcurrent: "unlimited" }, { active }) });
+
+  it("come round to every active node, however many of them are not well", async () => {
+    const { read, readPods, most } = watchReads({ ...FREE, missing: "StatefulSet shop/db has 2 ready pods" });
+    const kept = memory();
+    for (let pass = 0; pass < 3; pass++) await planAfterReading(input(NOW + pass * 5000), readPods, kept);
+    assert.deepEqual(new Set(read), new Set(names));
+    assert.ok(read.length <= 120 && most() <= 5, `${read.length} reads, ${most()} at once`);
+  });
+
+  it("are no more than the starts need", async () => {
+    const { read, readPods } = watchReads(FREE);
+    await planAfterReading(snapshot(names.map((name) => node(name))), readPods, memory());
+    assert.deepEqual(read, ["n000"]);
   });
 });

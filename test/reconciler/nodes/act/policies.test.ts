@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import {
   changePolicy,
   createPolicy,
+  eventsOf,
   NODES,
   type NodeStage,
   removePolicy,
@@ -125,6 +126,7 @@ describe("a policy that is edited while its nodes are updated", () => {
     changePolicy(on, { window: { cron: "61 * * * * *", timeZone: "UTC" } });
     await play(on, 12);
     const { active, skipped, nodes } = statusOf(on);
+    assert.ok(eventsOf(on).includes("NodeUpdatePolicy default PolicyInvalid"));
     assert.deepEqual([active, skipped, nodes.upToDate], [[], { PolicyInvalid: 2 }, 1]);
   });
 });

@@ -42,19 +42,16 @@ describe("a write of a shadow", () => {
     assert.deepEqual(wanted(on), []);
   });
 
-  it("is repeated if its answer was lost, and takes no second slot", async (t) => {
-    const on = await setUp(t, { enabled: true });
-    on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "dropAfter" } });
-    for (let i = 0; i < 3; i++) await on.tick();
-    assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
-  });
-
-  it("is repeated if it never took effect", async (t) => {
-    const on = await setUp(t, { enabled: true });
-    on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "error" } });
-    for (let i = 0; i < 3; i++) await on.tick();
-    assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
-  });
+  for (const [title, kind] of [
+    ["its answer was lost", "dropAfter"],
+    ["it never took effect", "error"],
+  ] as const)
+    it(`is repeated if ${title}, and takes no second slot`, async (t) => {
+      const on = await setUp(t, { enabled: true });
+      on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind } });
+      for (let i = 0; i < 3; i++) await on.tick();
+      assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
+    });
 
   it("that undoes a drain and cannot be made keeps no tick busy, and counts once", async (t) => {
     const on = await setUp(t, { enabled: true, drain: { timeoutSeconds: 60 } });

@@ -5,6 +5,7 @@ import {
   changePolicy,
   createPolicy,
   eventsOf,
+  NAMESPACE,
   NODES,
   type NodeStage,
   report,
@@ -28,6 +29,28 @@ async function play(on: NodeStage, each: () => void = () => {}): Promise<void> {
 }
 
 describe("a campaign on the embedded cluster", () => {
+  it("gives each shadow an owner reference to its Node, with which it goes, in one namespace", async (t) => {
+    const on = await setFleet(t);
+    await on.tick();
+    const uid = on.emulator.store.get("nodes", undefined, "node-1")?.metadata.uid;
+    assert.partialDeepStrictEqual(shadowOf(on, "node-1")?.metadata, {
+      namespace: NAMESPACE,
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "node-1", uid }],
+    });
+    on.emulator.store.remove("nodes", undefined, "node-1");
+    await on.time.advance(5000);
+    assert.equal(shadowOf(on, "node-1"), undefined);
+  });
+
+  it("is off where the definitions are missing, and says so once", async (t) => {
+    const on = await setFleet(t, { definitions: false });
+    for (let i = 0; i < 3; i++) {
+      assert.equal(await on.tick(), false);
+      await on.time.advance(120_000);
+    }
+    assert.equal(on.logged.filter((line) => line.includes("node updates are off")).length, 1);
+  });
+
   it("updates the nodes one after the other, tells of it, and writes nothing once it is settled (silence)", async (t) => {
     const on = await setFleet(t);
     const most: number[] = [];

@@ -1,7 +1,6 @@
 /** The agent's loop against a simulated host, the node API and the embedded cluster. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../../infra/clock.ts";
 import { type AgentStage, NODE, setAgentStage, untilTrue } from "./stage.ts";
 
 async function reach(stage: AgentStage, wanted: Parameters<AgentStage["want"]>[0]): Promise<void> {
@@ -72,22 +71,6 @@ describe("an agent", { concurrency: true }, () => {
     assert.ok(!isCordoned());
   });
 
-  it("does not drain a second time for a host that came back in the old version", async (t) => {
-    const stage = await setAgentStage(t);
-    stage.host.rollBack(1);
-    await stageUp(stage);
-    stage.want("RebootedIntoUpdate");
-    await untilTrue(() => stage.host.facts().reboots === 1 && stage.host.facts().isUp);
-    const drains = stage.asked.filter((call) => call.startsWith("cordonAndDrain")).length;
-    stage.startAgent();
-    await untilTrue(() => stage.state() === "ErrorReset");
-    assert.match(String(stage.status("failure_reason")), /came back in 1\.0\.0 instead of 1\.1\.0/);
-    assert.equal(stage.asked.filter((call) => call.startsWith("cordonAndDrain")).length, drains);
-    assert.equal(stage.status("crash_count"), 1);
-    await reach(stage, "Idle");
-    assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
-  });
-
   it("keeps asking while a pod stays, and takes the cordon back once the reboot is no longer wanted", async (t) => {
     const stage = await setAgentStage(t);
     stage.emulator.faults.inject({
@@ -106,22 +89,6 @@ describe("an agent", { concurrency: true }, () => {
     await reach(stage, "Idle");
     assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
     assert.equal(stage.host.facts().reboots, 0);
-  });
-
-  it("reports a failed action of the host as ErrorReset, with the reason, once", async (t) => {
-    const stage = await setAgentStage(t);
-    stage.host.fail("prepare");
-    stage.startAgent();
-    await untilTrue(() => stage.state() === "Idle");
-    stage.want("StagedAndPerformedUpdate");
-    await untilTrue(() => stage.state() === "ErrorReset");
-    assert.match(String(stage.status("failure_reason")), /prepare: Failed/);
-    // As long as Idle is not wanted, nothing follows.
-    await systemClock.sleep(200);
-    assert.deepEqual(
-      [stage.status("crash_count"), stage.host.actions.filter((action) => action === "prepare").length],
-      [1, 1],
-    );
   });
 
   it("excludes its node from load balancers once, and only then drains it", async (t) => {
