@@ -86,6 +86,8 @@ export function keepObjects(objects: Objects, { discovered = [], failing = [] }:
     },
     async create(resource, { body }) {
       begin("create", resource);
+      const { name = "" } = (body as Kept).metadata ?? {};
+      if (get(resource.plural, name)) throw new RolloutError("AlreadyExists", `${resource.plural} ${name}`);
       return store(resource, body as Kept) as never;
     },
     async replace(resource, { body, ...ref }) {

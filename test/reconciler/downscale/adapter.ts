@@ -7,12 +7,14 @@ import { recordInAnnotation, recordInTracker } from "../../../functions/downscal
 import { createBackgroundTasks } from "../../../functions/http/rim.ts";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { PodHttp, PodRequest } from "../../../infra/pod-http.ts";
+import { createConcluder } from "../../../reconciler/downscale/act/conclude-downscales.ts";
 import { nameLease, pendingOf } from "../../../reconciler/downscale/act/downscale-lease.ts";
 import type { PendingDownscales } from "../../../reconciler/downscale/pending.ts";
 import type { Draft } from "../../../reconciler/report/events.ts";
-import { callWebhook, startPrepareDownscale } from "../../functions/stage.ts";
+import { callWebhook, keepingLog, startPrepareDownscale } from "../../functions/stage.ts";
 import { keepObjects, type Kept } from "../kept-objects.ts";
 
 /** All objects are in one namespace. */
@@ -98,5 +100,70 @@ export async function admit(facts: Facts, request: AdmissionRequest): Promise<De
     pending: pendingOf(left),
     tracker: data,
     leaseOwners: left?.metadata?.ownerReferences,
+  };
+}
+
+/** Of a Lease: the downscales that it records, and its spec. */
+interface Note {
+  readonly pending: object;
+  readonly spec?: object;
+}
+
+interface Recorded extends Pick<Facts, "now" | "statefulSets" | "answers"> {
+  /** By the names of Leases. */
+  readonly notes: Readonly<Record<string, Note>>;
+  /** What is between the process and the API server. */
+  readonly through?: (cluster: Cluster, pass: (ms: number) => void) => Cluster;
+}
+
+interface Concluding {
+  readonly namespaces?: readonly string[];
+  readonly stop?: AbortSignal;
+  readonly isLeftOut?: (lease: { readonly namespace: string; readonly name: string }) => boolean;
+}
+
+/** A process that concludes what Leases record; its clock stands still unless it is told to pass. */
+export function startConcluder({ now, statefulSets, answers = () => 200, notes, through = (one) => one }: Recorded) {
+  const lease = ([name, { pending, spec = { holderIdentity: "" } }]: readonly [string, Note]): Kept => {
+    const annotations = { "zonewise/pending-downscales": JSON.stringify(pending) };
+    const labels = { "zonewise/downscale": "pending" };
+    return { metadata: { name, namespace: "test", resourceVersion: "1", labels, annotations }, spec } as Kept;
+  };
+  const kept = keepObjects({ statefulsets: statefulSets, leases: Object.entries(notes).map(lease) });
+  let later = 0;
+  const pass = (ms: number): void => void (later += ms);
+  const clock: Clock = { now: () => now + later, monotonic: () => later, sleep: async () => {} };
+  const told: string[] = [];
+  const events: Draft[] = [];
+  const { log, entries } = keepingLog();
+  const podHttp: PodHttp = {
+    async send(method, url) {
+      const [pod = ""] = new URL(url).hostname.split(".");
+      told.push(`${method} ${pod}`);
+      return { status: answers(method, pod), body: "a secret of the pod" };
+    },
+  };
+  const cluster = through(kept.cluster, pass);
+  const conclude = createConcluder({ log, podHttp, clusterDomain: "x", zoneTracker: TRACKER });
+  return {
+    told,
+    events,
+    entries,
+    pass,
+    /** Concludes once; resolves with whether some are left, and with the calls to the API server. */
+    async conclude({ namespaces = ["test"], stop = new AbortController().signal, ...more }: Concluding = {}) {
+      kept.calls.length = 0;
+      const recorder = { emitEvents: (drafts: readonly Draft[]) => void events.push(...drafts) };
+      const context = { cluster, clock, fence: { write: () => ({}) }, stop };
+      const isLeft = await conclude(context, { namespaces, recorder, ...more });
+      return { isLeft, calls: [...kept.calls] };
+    },
+    /** What the Lease records; nothing of it is pending if it has no label. */
+    noted: (name: string): PendingDownscales => pendingOf(kept.get("leases", name)),
+    isPending: (name: string): boolean =>
+      kept.get("leases", name)?.metadata?.labels?.["zonewise/downscale"] !== undefined,
+    /** The `last-downscale` of a StatefulSet. */
+    written: (name: string): string | undefined =>
+      kept.get("statefulsets", name)?.metadata?.annotations?.["grafana.com/last-downscale"],
   };
 }
