@@ -102,19 +102,6 @@ guarded(
           assert.match((await remove(user, pod, DRY_RUN)).text, REFUSED, who);
         for (const more of [["--force", "--grace-period=0"], ["--grace-period=1"]])
           assert.match((await remove("jane", `${kept}-1`, DRY_RUN, ...more)).text, REFUSED, more.join(" "));
-        for (const [who, user] of [
-          ["the StatefulSet controller", account("statefulset-controller")],
-          ["the DaemonSet controller", account("daemon-set-controller")],
-          ["the namespace controller", account("namespace-controller")],
-          ["the garbage collector", account("generic-garbage-collector")],
-          ["taint eviction", account("node-controller")],
-          ["all controllers by one account", "system:kube-controller-manager"],
-          ["a preemption", "system:kube-scheduler"],
-          ["a kubelet", "system:node:node-1"],
-          ["the reconciler", account("zonewise-reconciler", namespace)],
-          ["the reconciler of another namespace", account("zonewise-reconciler", "zonewise")],
-        ] as const)
-          assert.equal((await remove(user, `${kept}-1`, DRY_RUN)).code, 0, who);
         assert.equal((await remove("jane", `${gone}-0`, DRY_RUN)).code, 0, "a terminating pod");
         await stage.annotatePod(`${kept}-1`, { "zonewise/delete-by-hand": "true" });
         assert.equal((await remove("jane", `${kept}-1`, DRY_RUN)).code, 0, "the way out");

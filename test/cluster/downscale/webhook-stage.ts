@@ -5,7 +5,6 @@ import { type Admin, remove } from "../stage/client.ts";
 import { serveWebhooks } from "../stage/eviction-stage.ts";
 import { enforcePolicies } from "../stage/manifests.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
-import type { TestProcess } from "../stage/process.ts";
 import { openStage, type OpenStage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
@@ -14,8 +13,6 @@ export interface WebhookStage extends OpenStage {
   readonly get: (name: string) => Promise<StatefulSet>;
   /** As if the functions had been scaled to 0: from here on nobody answers. */
   readonly stopFunctions: () => Promise<void>;
-  /** Starts a reconciler that ticks each second and reaches the pods. */
-  readonly reconcile: () => TestProcess;
 }
 
 /** Closes with the test. */
@@ -44,7 +41,6 @@ export async function openWebhookStage(
     ...stage,
     pods,
     stopFunctions: webhooks.killOne,
-    reconcile: () => stage.start({ ...pods.env, RECONCILE_INTERVAL: "1s" }),
     get: (name) => admin.call("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}`),
   };
 }

@@ -1,10 +1,8 @@
 /** `npm run drill` as a user runs it: a process of its own, under the role of docs/operate/drill.md. */
-import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import type { Report } from "../../drill/report.ts";
 import { createAccount, type Rule } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -20,7 +18,7 @@ interface Ended {
 
 export interface Running {
   readonly ended: Promise<Ended>;
-  readonly kill: (signal: "SIGKILL" | "SIGINT") => void;
+  readonly kill: () => void;
   readonly err: () => string;
 }
 
@@ -44,20 +42,9 @@ export async function becomeUser(stage: Stage): Promise<Start> {
     child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
     const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, out, err })));
-    return { ended, kill: (signal) => void child.kill(signal), err: () => err };
+    return { ended, kill: () => void child.kill("SIGKILL"), err: () => err };
   };
 }
-
-/** The report of a drill with `--json`, which must have ended with this code. */
-export function readReport({ code, out, err }: Ended, expected: number): Report {
-  assert.equal(code, expected, out + err);
-  return JSON.parse(out) as Report;
-}
-
-export const verdictsOf = ({ promises }: Report): string[] =>
-  promises.map(({ promise, verdict }) => `${promise}: ${verdict}`);
-
-export const heldOf = ({ promises }: Report): string[] => promises.map(({ promise }) => `${promise}: held`);
 
 interface Listed {
   readonly items: readonly { readonly metadata: { readonly name: string } }[];

@@ -8,7 +8,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type Certificates, generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { type CertificateStage, openCertificateStage } from "./certificate-stage.ts";
 import { until } from "../stage/until.ts";
-import { type RefusingWebhook, startWebhook } from "../stage/refusing-webhook.ts";
+import { type RefusingWebhook, startWebhook } from "./refusing-webhook.ts";
 
 const DAY_MS = 86_400_000;
 /** The pause between two calls. */

@@ -2,12 +2,11 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HELD } from "../../../reconciler/phased/target.ts";
-import { returns } from "../stage/invariants.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { enforcePolicies } from "../stage/manifests.ts";
 import { until } from "../stage/until.ts";
 import { FAST, phasedScenario, type PhasedStage } from "./phased-stage.ts";
-import { adopt, deletedPods, untilHeldAt, untilRolled } from "./roll.ts";
+import { adopt, untilHeldAt, untilRolled } from "./roll.ts";
 
 /** The policy that guards partitions. */
 const POLICY = { folder: "infra/manifests/phased-policy" };
@@ -108,25 +107,6 @@ phasedScenario(
     await untilRolled(stage, "app:2", 7);
   },
 );
-
-for (const policy of ["OrderedReady", "Parallel"] as const)
-  phasedScenario(`a revert in the middle brings the pods back at once, without checks (${policy})`, async (stage) => {
-    await stage.createSet({ policy });
-    await adopt(stage);
-    await stage.roll("app:2", { "sim/crash": "true" });
-    await stage.until(
-      "waits for the broken pod",
-      ({ status }) =>
-        status?.rollingPodStatus?.status === "WaitForAllPodsToBeAvailable" && status.rollingPodStatus.partition === 2,
-    );
-    await stage.timeline.until("pod 2 has the broken template", () => returns(stage.timeline.entries).length === 1);
-    const { asked } = stage.prometheus;
-    await stage.roll("app:1");
-    await untilRolled(stage, "app:1", 3);
-    assert.equal(stage.prometheus.asked, asked);
-    assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
-    assert.deepEqual(deletedPods(stage), ["db-2", "db-2"]);
-  });
 
 /** What docs/guides/phased-rollouts.md tells a pipeline to do after its apply. */
 async function waitUpdated({ namespace }: PhasedStage, build: string, seconds = 240): Promise<number> {

@@ -1,10 +1,6 @@
-/** Phased rollouts whose reconciler, or the API server, is killed. */
+/** A phased rollout whose reconciler is killed. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { createRandom, SEED } from "../stage/random.ts";
 import { FAST, phasedScenario } from "./phased-stage.ts";
 import { adopt, deletedPods, untilRolled } from "./roll.ts";
@@ -36,18 +32,3 @@ phasedScenario(
     assert.notEqual((await stage.readRollout()).status?.updateRevision, before);
   },
 );
-
-const RUN = dirname(process.env["KUBECONFIG"] ?? "");
-if (existsSync(join(RUN, "kube-apiserver.pid")))
-  phasedScenario("after the API server was killed and restarted, the rollout completes", async (stage) => {
-    await stage.createSet();
-    const reconciler = await adopt(stage);
-    await stage.roll("app:2");
-    await stage.until("the second step", ({ status }) => (status?.rollingPodStatus?.partition ?? 3) <= 2);
-    await promisify(execFile)(join(import.meta.dirname, "../../plane/restart"), ["kube-apiserver", "2"], {
-      env: { ...process.env, RUN },
-    });
-    await untilRolled(stage, "app:2", 3);
-    assert.deepEqual(deletedPods(stage), ["db-2", "db-1", "db-0"]);
-    assert.equal(await reconciler.end(), 0);
-  });

@@ -6,7 +6,7 @@ import { listen } from "../../loopback.ts";
 import { define } from "../stage/definitions.ts";
 import { type OpenStage, scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
-import { buildTemplate, type Sim } from "../stage/zones.ts";
+import { buildTemplate } from "../stage/zones.ts";
 
 /** The scripted Prometheus. */
 export interface ScriptedQuery {
@@ -24,7 +24,7 @@ export interface PhasedStage extends Stage {
   /** Makes `db` and waits for its pods to be ready. */
   readonly createSet: (traits?: SetTraits) => Promise<void>;
   /** Gives `db` another template. */
-  readonly roll: (image: string, sim?: Sim) => Promise<void>;
+  readonly roll: (image: string) => Promise<void>;
   readonly createRollout: (name?: string, spec?: object) => Promise<void>;
   readonly readRollout: (name?: string) => Promise<Rollout>;
   /** Resolves once the PhasedRollout is so. */
@@ -109,7 +109,7 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
   const { call, namespace, timeline } = stage;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
   const rollouts = `/apis/sts.plus/v1alpha1/namespaces/${namespace}/phasedrollouts`;
-  const template = (image: string, sim: Sim = {}) => buildTemplate({ group: "", name: "db", image, sim });
+  const template = (image: string) => buildTemplate({ group: "", name: "db", image });
   const readRollout = (name = "guard"): Promise<Rollout> => call<Rollout>("GET", `${rollouts}/${name}`);
   return {
     ...stage,
@@ -127,12 +127,7 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
       await call("POST", sets, { metadata: { name: "db" }, spec });
       await timeline.until("all pods ready", () => timeline.statefulSets.get("db")?.status?.readyReplicas === replicas);
     },
-    async roll(image, sim) {
-      // Annotations of an earlier template must not stay.
-      const whole = template(image, sim);
-      const annotations = { "sim/crash": null, ...whole.metadata?.annotations };
-      await stage.patchZone("db", { spec: { template: { ...whole, metadata: { ...whole.metadata, annotations } } } });
-    },
+    roll: (image) => stage.patchZone("db", { spec: { template: template(image) } }),
     async createRollout(name = "guard", spec = {}) {
       const query = { expr: "up == 0", url: `127.0.0.1:${port}`, successWhen: "NoData" };
       const check = { initialDelaySeconds: 0, periodSeconds: 0, successThreshold: 2, query };

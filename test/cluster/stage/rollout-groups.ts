@@ -3,18 +3,14 @@ import assert from "node:assert/strict";
 import { type KubectlResult, runKubectl } from "./kubectl.ts";
 
 /**
- * `kubectl wait` for a condition of the group; it ends with 1 after `seconds`. The first tick may not have made the
- * group yet, which `kubectl wait` for a condition takes for an error.
+ * `kubectl wait` for a condition of the group. The first tick may not have made the group yet, which `kubectl wait` for
+ * a condition takes for an error.
  */
-export async function waitFor(
-  namespace: string,
-  condition: string,
-  { group = "cache", seconds = 180 } = {},
-): Promise<KubectlResult> {
-  const wait = (what: string, timeout: number): Promise<KubectlResult> =>
-    runKubectl(["-n", namespace, "wait", `--for=${what}`, `--timeout=${timeout}s`, `rolloutgroup/${group}`]);
-  const made = await wait("create", 180);
-  return made.code === 0 ? wait(`condition=${condition}`, seconds) : made;
+export async function waitFor(namespace: string, condition: string, group = "cache"): Promise<KubectlResult> {
+  const wait = (what: string): Promise<KubectlResult> =>
+    runKubectl(["-n", namespace, "wait", `--for=${what}`, "--timeout=180s", `rolloutgroup/${group}`]);
+  const made = await wait("create");
+  return made.code === 0 ? wait(`condition=${condition}`) : made;
 }
 
 /** The cells of the group's row in `kubectl get rolloutgroups`, by column. */

@@ -48,20 +48,6 @@ scenario("kubectl wait ends with the rollout that was applied before it, each ti
   assert.equal(await reconciler.end(), 0);
 });
 
-scenario("kubectl wait does not see that a group is ready while no reconciler runs", async (stage) => {
-  await stage.create(ZONES);
-  const first = stage.start();
-  await first.untilOutput(/"settled":1/);
-  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
-  assert.equal(await first.end(), 0);
-  await stage.setImage("app:2", ZONES);
-  await ask(stage, "app:2");
-  assert.equal((await waitFor(stage.namespace, "Ready", { seconds: 2 })).code, 1);
-  const second = stage.start();
-  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
-  assert.equal(await second.end(), 0);
-});
-
 /**
  * The status page under its own account. `read` resolves once it says all of this; `refusals` tells what the account
  * may not do.

@@ -1,6 +1,5 @@
 /**
- * A webhook that denies every request unless its test answers otherwise, with a TLS handshake per call: its
- * denial shows that its certificate is trusted.
+ * A webhook that denies every request, with a TLS handshake per call: its denial shows that its certificate is trusted.
  */
 import { createServer } from "node:https";
 import { json } from "node:stream/consumers";
@@ -17,13 +16,13 @@ export interface RefusingWebhook {
   readonly close: () => void;
 }
 
-const refuse = async (): Promise<object> => ({ allowed: false, status: { code: 403, message: "the webhook says no" } });
+const REFUSAL = { allowed: false, status: { code: 403, message: "the webhook says no" } };
 
-export async function startWebhook(pair: KeyPair, decide = refuse): Promise<RefusingWebhook> {
+export async function startWebhook(pair: KeyPair): Promise<RefusingWebhook> {
   const server = createServer(pair, (request, response) => {
     const answerReview = async (): Promise<void> => {
       const { uid } = ((await json(request)) as { request: { uid: string } }).request;
-      const answer = { uid, ...(await decide()) };
+      const answer = { uid, ...REFUSAL };
       response.setHeader("connection", "close");
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
     };
