@@ -4,7 +4,7 @@ import type { Call, Cluster, Patch, Ref } from "../../infra/kubernetes/cluster.t
 import type { Resource } from "../../infra/kubernetes/resources.ts";
 import { ApiError, hasReason } from "../emulator/api-error.ts";
 import { dig, put, type Draft, type KubeObject } from "../emulator/objects.ts";
-import { mergePatch } from "../emulator/patch.ts";
+import { jsonPatch, mergePatch } from "../emulator/patch.ts";
 import { requestSelector } from "../emulator/selectors.ts";
 import type { Store } from "../emulator/store.ts";
 
@@ -59,6 +59,7 @@ export function portOf(store: Store, carry: Carry, options: PortOptions = {}): C
 
   const merge = (resource: Resource, patch: Patch): KubeObject => {
     const current = found(resource, patch);
+    if (patch.type === "json") return write(resource, patch, jsonPatch(current, patch.body) as Draft);
     const { resourceVersion = current.metadata.resourceVersion } = (patch.body as Partial<KubeObject>).metadata ?? {};
     const next = mergePatch(current, patch.body) as Draft;
     return write(resource, patch, put(next, ["metadata", "resourceVersion"], resourceVersion));
@@ -141,7 +142,7 @@ const of = <V extends Deed["verb"]>(verb: V, { plural }: Resource, { name }: Pic
   name,
 });
 
-const CODES = ["NotFound", "Conflict", "AlreadyExists", "Expired"] as const satisfies ErrorCode[];
+const CODES = ["NotFound", "Conflict", "AlreadyExists", "Expired", "Invalid"] as const satisfies ErrorCode[];
 
 /** The store's errors as those of the port. */
 const effect =

@@ -12,6 +12,7 @@ import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/res
 import type { ManualClock } from "../../emulator/clock.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
 import { add } from "../../builders.ts";
+import { setStage, type Stage } from "../../reconciler/stage.ts";
 
 export const DAY = 86_400_000;
 export const NAME = "rollout-operator-self-signed-certificate";
@@ -119,4 +120,27 @@ export function runJob(cluster: Cluster, clock: Clock, more: Partial<JobInput> =
     ...more,
   });
   return { result: result.catch((error: unknown) => error), lines };
+}
+
+/** An embedded cluster with configurations to inject into. */
+export async function setJobStage(): Promise<Stage> {
+  const stage = await setStage();
+  addHook(stage.emulator.store, VALIDATING, "no-downscale", { entries: 2 });
+  addHook(stage.emulator.store, MUTATING, "prepare-downscale");
+  return stage;
+}
+
+/** Tools on the current stage: run the job, and read its results. */
+export function jobOn(stage: () => Stage) {
+  const run = (more?: Parameters<typeof runJob>[2]): Run & { calls: string[] } => {
+    const { cluster, calls } = stage().connect();
+    return { ...runJob(cluster, movingClock(stage().time), more), calls };
+  };
+  const bundles = (): string[] => [
+    ...bundlesOf(stage().emulator.store, VALIDATING, "no-downscale"),
+    ...bundlesOf(stage().emulator.store, MUTATING, "prepare-downscale"),
+  ];
+  const secret = (): Readonly<Record<string, string>> => secretOf(stage().emulator.store);
+  const text = (key: string): string => secret()[key] ?? "";
+  return { run, bundles, secret, text };
 }

@@ -8,10 +8,11 @@ import { setImmediate } from "node:timers/promises";
 import type { Certificates } from "../../../infra/certs/act/generate.ts";
 import { injectCaBundles } from "../../../infra/certs/act/inject.ts";
 import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { manualClock } from "../../emulator/clock.ts";
 import { createStore, type Store } from "../../emulator/store.ts";
-import { portOf, type Gate } from "./port.ts";
+import { portOf } from "../../reconciler/store-port.ts";
 import * as on from "./stage.ts";
 
 const T0 = Date.UTC(2026, 0, 1);
@@ -78,14 +79,20 @@ export function checkEnd({ store, violations }: World): void {
   assert.deepEqual(violations, []);
 }
 
+/** Decides when a call takes effect, and whether its caller learns of it. */
+export type Gate = <T>(what: string, run: () => Promise<T>) => Promise<T>;
+
+const connect = (store: Store, gate: Gate): Cluster =>
+  portOf(store, ({ verb }, effect) => gate(verb, async () => effect()));
+
 /** A job whose every call, and every wait, goes through the gate. */
 export function startJob({ store, clock, issue }: World, gate: Gate): Promise<unknown> {
   const gated = { ...clock, sleep: (ms: number) => gate("sleep", () => clock.sleep(ms)) };
-  return on.runJob(portOf(store, gate), gated, { issue }).result;
+  return on.runJob(connect(store, gate), gated, { issue }).result;
 }
 
 export function startHealer({ store }: World, gate: Gate): Promise<unknown> {
-  return injectCaBundles(portOf(store, gate), { namespace: "default", secretName: on.NAME });
+  return injectCaBundles(connect(store, gate), { namespace: "default", secretName: on.NAME });
 }
 
 /** Another client removes a bundle from a configuration. */

@@ -4,13 +4,12 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { provideCertificate, type Provided } from "../../../../infra/certs/act/provide-certificate.ts";
 import { createLog } from "../../../../infra/log.ts";
 import type { Stage } from "../../../reconciler/stage.ts";
-import { jobOn, setJobStage } from "./job-stage.ts";
 import * as on from "../stage.ts";
 
 let stage: Stage;
-beforeEach(async () => (stage = await setJobStage()));
+beforeEach(async () => (stage = await on.setJobStage()));
 afterEach(() => stage.close());
-const { bundles, secret, text } = jobOn(() => stage);
+const { bundles, secret, text } = on.jobOn(() => stage);
 
 function provide(): Promise<Provided> {
   const clock = on.movingClock(stage.time);

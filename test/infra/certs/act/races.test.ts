@@ -7,9 +7,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { either } from "../../../runs.ts";
-import type { Gate } from "../port.ts";
 import * as on from "../stage.ts";
-import { checkEnd, clearBundle, createWorld, puppet, startHealer, startJob, type Day } from "../world.ts";
+import { checkEnd, clearBundle, createWorld, type Gate, puppet, startHealer, startJob, type Day } from "../world.ts";
 
 const atOnce: Gate = (_what, run) => run();
 
