@@ -1,25 +1,14 @@
 /**
- * ARCHITECTURE.md names only existing files, folders and functions, and the floors of imports are those of the lint
- * rule.
+ * ARCHITECTURE.md names only existing files and functions (links.test.ts has paths), and the floors of imports are those
+ * of the lint rule.
  */
 import assert from "node:assert/strict";
-import { existsSync, globSync } from "node:fs";
-import { basename, join } from "node:path";
+import { globSync } from "node:fs";
+import { basename } from "node:path";
 import { it } from "node:test";
 import { readPage, ROOT } from "./pages.ts";
 
 const text = readPage("ARCHITECTURE.md");
-
-it("every file and folder that ARCHITECTURE.md names by its path exists", () => {
-  const paths = [...text.matchAll(/`((?:cli|functions|reconciler|infra|test|docs)\/[\w./-]*)`/g)].map(
-    ([, path]) => path ?? "",
-  );
-  assert.ok(paths.length > 20, `${paths.length} paths`);
-  assert.deepEqual(
-    paths.filter((path) => !existsSync(join(ROOT, path))),
-    [],
-  );
-});
 
 it("every file that ARCHITECTURE.md names without its path exists", () => {
   const files = new Set(

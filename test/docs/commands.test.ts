@@ -1,12 +1,10 @@
-/** The commands of the pages: shells read them, what they name exists, and the command line takes them. */
+/** The commands of the pages: shells read them, and the command line takes them; links.test.ts has what they name. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import { GLOBAL_FLAGS } from "../../cli/flags.ts";
 import { COMMANDS } from "../../cli/program.ts";
-import { PAGES, readPage, ROOT } from "./pages.ts";
+import { PAGES, readPage } from "./pages.ts";
 
 const FIRST =
   /^(?:[A-Z_]+=\S* )*(?:kubectl|npm|npx|helm|docker|kind|zonewise|git|export|curl|cosign|flux|for|source|printf|test\/plane|infra\/release|awk|sleep)\b/;
@@ -52,15 +50,6 @@ for (const path of PAGES) {
     it("have patches that are JSON", () => {
       for (const [, patch = ""] of commands.flatMap((one) => [...one.matchAll(/-p '([^'$]+)'(?!\$)/g)]))
         JSON.parse(patch);
-    });
-    it("name folders and files of the repository", () => {
-      const named = lines.flatMap((line) =>
-        [...line.matchAll(/(?<![\w./-])((?:infra|examples|test|knative)\/[\w./-]*\w)/g)].map(([, name = ""]) => name),
-      );
-      assert.deepEqual(
-        named.filter((name) => !existsSync(join(ROOT, name))),
-        [],
-      );
     });
     it("call commands and flags of the command line that exist", () => {
       const calls = lines.flatMap((line) => /^(?:npx --no -- )?zonewise (.*)$/.exec(line)?.[1] ?? []);

@@ -10,7 +10,7 @@ const HEADING = /^#+ (?<text>.+)$/gm;
 /**
  * A path of the repository; a path with another prefix (`dist/functions`, `../infra`) is relative to another folder.
  */
-const PATH = /(?<![\w./<-])(?:functions|reconciler|infra|test|docs|knative|examples)\/[\w./*-]*[\w*]/g;
+const PATH = /(?<![\w./<-])(?:cli|functions|reconciler|infra|test|docs|knative|examples)\/[\w./*-]*[\w*]/g;
 const FENCE = /^```[^]*?^```$/gm;
 
 /** The anchors that GitHub gives to the headings of a page. */

@@ -1,12 +1,14 @@
-/** What programs of random calls have found a real control plane to do (test/cluster/conformance/programs). */
+/**
+ * What programs of random calls have found a real control plane to do (test/cluster/conformance/programs), as far as
+ * tests of the product rely on it.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { manualClock } from "./clock.ts";
 import { createCluster, pod, statefulSet, template } from "./controllers/test-cluster.ts";
-import { configMap, CONFIG_MAPS, MERGE, startFixture } from "./fixture.ts";
+import { configMap, CONFIG_MAPS, startFixture } from "./fixture.ts";
 import { dig, listOf } from "./objects.ts";
-import { jsonPatch } from "./patch.ts";
-import { add, make } from "../builders.ts";
+import { add } from "../builders.ts";
 
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const PODS = "/api/v1/namespaces/default/pods";
@@ -27,113 +29,6 @@ test("an update creates a Lease that is not there, whatever its resourceVersion;
   assert.equal((await call("PUT", `${LEASES}/a`, lease({}))).status, 422);
   assert.equal((await call("PUT", `${LEASES}/a`, lease({ resourceVersion: "1" }))).status, 409);
   assert.equal((await call("PUT", `${CONFIG_MAPS}/a`, configMap("a"))).status, 404);
-});
-
-test("a collection is deleted by a selector, and answered as it was", async (t) => {
-  const { call } = await startFixture(t);
-  for (const [name, app] of [
-    ["a", "x"],
-    ["b", "x"],
-    ["c", "y"],
-  ] as const)
-    await call("POST", CONFIG_MAPS, configMap(name, {}, { app }));
-  const { status, body } = await call("DELETE", `${CONFIG_MAPS}?labelSelector=app%3Dx`);
-  assert.deepEqual([status, listOf(dig(body, "items")).map((one) => dig(one, "metadata", "name"))], [200, ["a", "b"]]);
-  const rest = await call("GET", CONFIG_MAPS);
-  assert.deepEqual(
-    listOf(dig(rest.body, "items")).map((one) => dig(one, "metadata", "name")),
-    ["c"],
-  );
-});
-
-test("a limited list tells how many are left, and has a token while anything is left, matching or not", async (t) => {
-  const { call } = await startFixture(t);
-  for (const [name, app] of [
-    ["a", "x"],
-    ["b", "y"],
-    ["c", "y"],
-  ] as const)
-    await call("POST", CONFIG_MAPS, configMap(name, {}, { app }));
-  const all = await call("GET", `${CONFIG_MAPS}?limit=1`);
-  assert.equal(dig(all.body, "metadata", "remainingItemCount"), 2);
-  const some = await call("GET", `${CONFIG_MAPS}?limit=1&labelSelector=app%3Dx`);
-  assert.notEqual(dig(some.body, "metadata", "continue"), undefined);
-  assert.equal(dig(some.body, "metadata", "remainingItemCount"), undefined);
-});
-
-const INVALID: readonly (readonly [what: string, path: string, body: object])[] = [
-  ["a label's value", CONFIG_MAPS, configMap("a", {}, { l: "a b" })],
-  ["a finalizer", CONFIG_MAPS, { metadata: { name: "a", finalizers: ["unqualified"] } }],
-  [
-    "an owner without a UID",
-    CONFIG_MAPS,
-    { metadata: { name: "a", ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid: "" }] } },
-  ],
-  ["a key of data", CONFIG_MAPS, configMap("a", { "a b": "1" })],
-  ["both limits of a budget", BUDGETS, { metadata: { name: "a" }, spec: { minAvailable: 1, maxUnavailable: 1 } }],
-  ["more than all", BUDGETS, { metadata: { name: "a" }, spec: { maxUnavailable: "150%" } }],
-  ["a Lease for no time", LEASES, { metadata: { name: "a" }, spec: { leaseDurationSeconds: 0 } }],
-];
-
-for (const [what, path, body] of INVALID)
-  test(`invalid: ${what}`, async (t) => {
-    const { call } = await startFixture(t);
-    assert.equal((await call("POST", path, body)).status, 422);
-  });
-
-test("a propagation policy that there is none of is refused before the object is looked for", async (t) => {
-  const { call } = await startFixture(t);
-  assert.equal((await call("DELETE", `${CONFIG_MAPS}/none`, { propagationPolicy: "Sideways" })).status, 422);
-});
-
-test("an immutable ConfigMap keeps its data, and its finalizers can go", async (t) => {
-  const { call } = await startFixture(t);
-  await call("POST", CONFIG_MAPS, { ...configMap("a", { k: "1" }), immutable: true });
-  assert.equal((await call("PATCH", `${CONFIG_MAPS}/a`, { data: { k: "2" } }, MERGE)).status, 422);
-  assert.equal((await call("PATCH", `${CONFIG_MAPS}/a`, { metadata: { labels: { l: "1" } } }, MERGE)).status, 200);
-});
-
-test("no finalizer is added once an object is being deleted", async (t) => {
-  const { call } = await startFixture(t);
-  await call("POST", CONFIG_MAPS, { metadata: { name: "a", finalizers: ["example.com/hold"] } });
-  await call("DELETE", `${CONFIG_MAPS}/a`);
-  const finalizers = ["example.com/hold", "example.com/late"];
-  assert.equal((await call("PATCH", `${CONFIG_MAPS}/a`, { metadata: { finalizers } }, MERGE)).status, 422);
-  const again = await call("POST", CONFIG_MAPS, configMap("a"));
-  assert.equal(dig(again.body, "message"), 'object is being deleted: configmaps "a" already exists');
-});
-
-test("a Secret's stringData becomes data", async (t) => {
-  const { call } = await startFixture(t);
-  const { body } = await call("POST", "/api/v1/namespaces/default/secrets", {
-    metadata: { name: "a" },
-    stringData: { k: "a" },
-  });
-  assert.deepEqual(
-    [dig(body, "data"), dig(body, "stringData"), dig(body, "type")],
-    [{ k: "YQ==" }, undefined, "Opaque"],
-  );
-});
-
-test("labels change with the status of a pod, its spec and its owners do not", async (t) => {
-  const { call } = await startFixture(t);
-  await call("POST", PODS, { metadata: { name: "a" }, spec: { containers: [{ name: "main", image: "app:1" }] } });
-  const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
-  const change = {
-    metadata: { labels: { l: "1" }, ownerReferences: [owner] },
-    spec: { hostname: "h" },
-    status: { reason: "r" },
-  };
-  const { body } = await call("PATCH", `${PODS}/a/status`, change, MERGE);
-  assert.deepEqual(
-    [
-      dig(body, "metadata", "labels"),
-      dig(body, "metadata", "ownerReferences"),
-      dig(body, "spec", "hostname"),
-      dig(body, "status", "reason"),
-    ],
-    [{ l: "1" }, undefined, undefined, "r"],
-  );
 });
 
 test("an eviction marks the pod and its budget, which counts it until it is terminating", async (t) => {
@@ -223,16 +118,6 @@ test("a StatefulSet that is being deleted keeps its status up, and its pods are 
   assert.deepEqual([set().status?.observedGeneration, set().status?.replicas], [2, 1]);
 });
 
-test("an owner that is named later, and is not there, takes the object with it", async () => {
-  const { store, clock } = createCluster();
-  const draft = make("ConfigMap", "c");
-  const { metadata } = store.create("configmaps", draft);
-  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "none", uid: OTHER_UID }];
-  store.update("configmaps", { ...draft, metadata: { ...metadata, ownerReferences } });
-  await clock.advance(100);
-  assert.equal(store.get("configmaps", "default", "c"), undefined);
-});
-
 test("a budget notices a StatefulSet's replicas with the next change of a pod, and none of a pod that has left it", async () => {
   const { store, clock, change, pod: get } = createCluster();
   const spec = { maxUnavailable: 1, selector: { matchLabels: { app: "z" } } };
@@ -249,8 +134,4 @@ test("a budget notices a StatefulSet's replicas with the next change of a pod, a
   store.update("pods", { ...get("z-0"), metadata: { ...get("z-0").metadata, annotations: { n: "1" } } });
   await clock.advance(10);
   assert.equal(expected(), 3);
-});
-
-test("a JSON patch replaces a field that is not there", () => {
-  assert.deepEqual(jsonPatch({ a: {} }, [{ op: "replace", path: "/a/b", value: 1 }]), { a: { b: 1 } });
 });
