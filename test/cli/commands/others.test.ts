@@ -7,7 +7,7 @@ import { define } from "../../demo/definitions.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { guardEvictions, openGuarded } from "../guard-stage.ts";
-import { openTerminal } from "../stage.ts";
+import { openTerminal, writeLease } from "../stage.ts";
 
 const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
 
@@ -109,6 +109,59 @@ describe("zonewise", { timeout: 300_000 }, () => {
     amend(store, "Deployment", "rollout-operator", { spec: { replicas: 0 } });
     assert.doesNotMatch((await run("doctor")).out, both);
     drop(store, "Deployment", "rollout-operator");
+  });
+
+  it("doctor says what it could not check for want of rights, and what it could of the rest", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    writeBudget(stage, { podNamePartitionRegex: "store-([0-9]+)" });
+    t.after(() => writeBudget(stage));
+    t.after(
+      stage.emulator.faults.inject({
+        verb: "list",
+        resource: "poddisruptionbudgets.policy",
+        effect: { kind: "forbidden" },
+      }),
+    );
+    assert.match(
+      (await run("doctor")).out,
+      /^error {2}zpdb\/ingester: its podNamePartitionRegex finds .*\n(?: .*\n)*warning {2}you: .*: not checked: PodDisruptionBudgets, and groups without a budget \(not-checked\)\n/,
+    );
+  });
+
+  describe("doctor beside the original", () => {
+    const installOriginal = (): (() => void) => {
+      add(stage.emulator.store, "Deployment", "rollout-operator", { spec: { replicas: 1 } });
+      return () => drop(stage.emulator.store, "Deployment", "rollout-operator");
+    };
+    const forbid = (resource: string): (() => void) =>
+      stage.emulator.faults.inject({ verb: "get", resource, effect: { kind: "forbidden" } });
+    const FOUND = /^error {2}deployment\/rollout-operator: rollout-operator serves namespace default: .*\(original\)$/m;
+    const ROWS: readonly (readonly [name: string, line: string, change: () => () => void, finding: RegExp])[] = [
+      ["in all namespaces", "doctor -A", () => () => {}, FOUND],
+      ["where it is unknown whether the reconciler runs", "doctor", () => forbid("leases.coordination.k8s.io"), FOUND],
+      [
+        "where that may not be read",
+        "doctor -A",
+        () => forbid("deployments.apps"),
+        /^warning {2}you: .*: not checked: rollout-operator in namespace default \(not-checked\)$/m,
+      ],
+    ];
+    for (const [name, line, change, finding] of ROWS)
+      it(`says so ${name}`, async (t) => {
+        const { run } = await openTerminal(t, stage, { size: { columns: 1000, rows: 100 } });
+        t.after(installOriginal());
+        t.after(change());
+        assert.match((await run(line)).out, finding);
+      });
+    it("leaves it to the finding of a reconciler that is stopped", async (t) => {
+      const { run } = await openTerminal(t, stage, { ticks: false });
+      t.after(installOriginal());
+      writeLease(stage, { holder: "", tickedMs: 3_600_000, renewedMs: 3_600_000 });
+      t.after(() => writeLease(stage, {}));
+      const { out } = await run("doctor");
+      assert.match(out, /\(no-tick\)/);
+      assert.doesNotMatch(out, /\(original\)/);
+    });
   });
 
   // Scripts read these: fields are added, none is renamed or removed.
