@@ -1,6 +1,7 @@
 /** The environment as configuration: what is accepted, and what is refused by its name. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { readAgentConfiguration } from "../../../infra/config/agent.ts";
 import { type Configuration, type Environment, readConfiguration } from "../../../infra/config/config.ts";
 import type { RolloutError } from "../../../infra/errors.ts";
 import { VARIABLE_ROWS } from "../../../infra/config/variables.ts";
@@ -305,3 +306,27 @@ describe("refused, with its name, its value and what is allowed, is", () => {
       ));
   }
 });
+
+const AGENT = { MY_NODE_NAME: "node-1", KUBERNETES_NAMESPACE: "ns" };
+
+it("an agent needs its node and its namespace; the rest has the original's defaults", () =>
+  assert.deepEqual(readAgentConfiguration(AGENT), {
+    nodeName: "node-1",
+    namespace: "ns",
+    apiPort: 443,
+    exclusionMs: 0,
+    log: { level: "info", format: "json" },
+  }));
+
+const WRONG_AGENTS: readonly (readonly [env: Record<string, string>, message: RegExp])[] = [
+  [{ KUBERNETES_NAMESPACE: "ns" }, /MY_NODE_NAME is not set, allowed is the name of a node/],
+  [{ MY_NODE_NAME: "node-1" }, /KUBERNETES_NAMESPACE is not set/],
+  [
+    { ...AGENT, EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC: "soon" },
+    /EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC is soon, allowed is a whole number/,
+  ],
+  [{ ...AGENT, APISERVER_SERVICE_PORT: "x" }, /APISERVER_SERVICE_PORT is x, allowed is a port/],
+];
+for (const [env, message] of WRONG_AGENTS)
+  it(`an agent with ${JSON.stringify(env)} does not start`, () =>
+    assert.throws(() => readAgentConfiguration(env), { code: "BadConfiguration", message }));

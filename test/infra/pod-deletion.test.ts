@@ -1,6 +1,6 @@
 /**
- * Who asks the budget before a pod is deleted: the conditions of the webhook, which the API server evaluates, and the
- * function's own rules say the same (§5.12).
+ * Who may delete pods of a group: by the webhook, whose conditions and function say the same (§5.12), and by the policy
+ * (test/cluster/budgets plays both).
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -109,5 +109,32 @@ describe("who asks the budget before a pod is deleted", () => {
   it("without a call, controllers pass while nothing answers, and everybody else is refused", () => {
     assert.equal(hook.clientConfig.service.path, "/admission/pod-deletion");
     assert.deepEqual([hook.failurePolicy, hook.sideEffects], ["Fail", "NoneOnDryRun"]);
+  });
+});
+
+interface PolicySpec {
+  readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
+  readonly validations: readonly { readonly messageExpression: string }[];
+}
+
+const policy = find("pod-deletion-policy/policy.yaml", "ValidatingAdmissionPolicy", "pod-deletions.zonewise");
+const spec = policy["spec"] as PolicySpec;
+
+/** Optional fields as plain ones: the evaluator does not know their syntax. */
+const withoutOptionals = (expression: string): string =>
+  expression.replaceAll(/([\w.]+)\.\?(\w+)\.orValue\(([^()]*)\)/g, "(has($1.$2) ? $1.$2 : $3)");
+const evaluate = (expression: string, input: object): unknown =>
+  plan(env, parse(withoutOptionals(expression)))(input as never);
+
+describe("the policy on deletions of pods", () => {
+  const { expression = "" } = spec.matchConditions.find(({ name }) => name === "of-a-statefulset") ?? {};
+  for (const [who, expected, pod] of CASES)
+    it(`${expected === "NoStatefulSet" ? "leaves alone" : "concerns"} ${who}`, () =>
+      assert.equal(evaluate(expression, { oldObject: pod }), expected !== "NoStatefulSet"));
+
+  it("names the command by which this pod may go", () => {
+    const [{ messageExpression } = { messageExpression: "" }] = spec.validations;
+    const message = evaluate(messageExpression, { oldObject: podOf(), request: { namespace: "mimir" } });
+    assert.match(String(message), /: kubectl -n mimir annotate pod zone-a-0 zonewise\/delete-by-hand=true$/);
   });
 });
