@@ -268,6 +268,23 @@ describe("zonewise doctor", () => {
       found: ["error unreadable statefulset/ingester-zone-a"],
       says: /is zonewise.dev\/rollout-window meant\?/,
     },
+    {
+      name: "a change that two findings propose once, by the graver one, and errors first",
+      objects: [
+        statefulSetObject({ name: "db-zone-a", labels: { "rollout-group": "compactr" } }),
+        statefulSetObject({
+          name: "db-zone-b",
+          labels: { "rollout-group": "compactor" },
+          annotations: { "grafana.com/rollout-downscale-leader": "db-zone-a" },
+        }),
+        statefulSetObject({
+          name: "db-zone-c",
+          labels: { "rollout-group": "compactor" },
+          updateStrategy: "RollingUpdate",
+        }),
+      ],
+      found: ["error not-on-delete statefulset/db-zone-c", "error leader-missing statefulset/db-zone-b"],
+    },
     { name: "nothing of a group with one paused zone", objects: sets(PAUSED, {}), found: [] },
     {
       name: "our annotations on a StatefulSet in no group",
