@@ -38,18 +38,6 @@ describe("a drill", { timeout: 300_000 }, () => {
     assert.match(reportOf(ended).promises[0]?.broken[0] ?? "", /-\d was taken while zonewise-drill-.* was away$/);
   });
 
-  it("so it does if the webhook allows everything", async (t) => {
-    const { store, play } = await openInstallation(t);
-    changeHook(store, EVICTION_HOOK, (hook) => {
-      const { clientConfig } = hook as { clientConfig: { service: object } };
-      const service = { ...clientConfig.service, path: "/admission/raise-partition" };
-      return { ...hook, clientConfig: { ...clientConfig, service } };
-    });
-    const ended = await play(SHORT);
-    assert.equal(ended.code, 1);
-    assert.deepEqual(having(ended, "did not hold"), ["one zone at a time", "the limit of a zone", "refusals"]);
-  });
-
   it("and if the webhook does not answer", async (t) => {
     const { store, play, run } = await openInstallation(t);
     changeHook(store, EVICTION_HOOK, (hook) => {
