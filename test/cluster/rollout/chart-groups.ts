@@ -36,7 +36,7 @@ const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 const LEADER = "grafana.com/rollout-downscale-leader";
 const MIRROR = "grafana.com/rollout-mirror-replicas-from-resource";
 const PREPARE = { "grafana.com/prepare-downscale": "true" };
-const ROLLOUT_OPERATOR = "rollout-operator.grafana.com/v1";
+export const ROLLOUT_OPERATOR = "rollout-operator.grafana.com/v1";
 
 const preparedAt = (path: string, port: number): Record<string, string> => ({
   "grafana.com/prepare-downscale-http-path": path,

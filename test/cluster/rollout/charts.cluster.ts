@@ -4,13 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CHART_GROUPS, type ChartGroup, type ChartZone } from "./chart-groups.ts";
+import { CHART_GROUPS, type ChartGroup, type ChartZone, ROLLOUT_OPERATOR } from "./chart-groups.ts";
+import { define } from "../stage/definitions.ts";
 import { serveWebhooks } from "../stage/eviction-stage.ts";
 import { evict, keepPod } from "../stage/evict.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { enforcePolicies } from "../stage/manifests.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
-import { createReplicaTemplate } from "../stage/replica-template.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { RESTRICTED } from "../stage/zones.ts";
@@ -77,8 +77,13 @@ async function scale(
 }
 
 async function install(stage: Stage, { template, zones, budgets }: ChartGroup): Promise<void> {
-  const { call, namespace } = stage;
-  if (template !== undefined) await createReplicaTemplate(stage, namespace, template);
+  const { admin, call, namespace } = stage;
+  if (template !== undefined) {
+    await define(admin, "replicatemplates");
+    const spec = { replicas: 3 };
+    const body = { apiVersion: ROLLOUT_OPERATOR, kind: "ReplicaTemplate", metadata: { name: template }, spec };
+    await call("POST", `/apis/${ROLLOUT_OPERATOR}/namespaces/${namespace}/replicatemplates`, body);
+  }
   for (const zone of zones)
     await call("POST", `/apis/apps/v1/namespaces/${namespace}/statefulsets`, buildSet(zone, "app:1"));
   for (const budget of budgets as { apiVersion: string; kind: string }[])
