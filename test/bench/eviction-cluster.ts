@@ -13,7 +13,7 @@ import { parse } from "yaml";
 import { startEmulator } from "../emulator/index.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { podJson } from "./pod-list.ts";
-import { add } from "../builders.ts";
+import { add, pod, statefulSet } from "../builders.ts";
 
 export interface BenchGroup {
   readonly name: string;
@@ -43,42 +43,21 @@ console.log(JSON.stringify(kubeconfig()));
 function createGroup({ name, replicas, blocked }: BenchGroup): void {
   const labels = { "rollout-group": name };
   for (const zone of ["a", "b", "c"].map((letter) => `${name}-zone-${letter}`)) {
-    const created = add(store, "StatefulSet", zone, {
-      namespace: NAMESPACE,
-      labels,
-      spec: {
-        serviceName: zone,
-        replicas,
-        updateStrategy: { type: "OnDelete" },
-        selector: { matchLabels: { name: zone } },
-        template: {},
-      },
-      status: { replicas, readyReplicas: replicas, observedGeneration: 1 },
-    });
-    const owner = {
-      apiVersion: "apps/v1",
-      kind: "StatefulSet",
-      name: zone,
-      uid: created.metadata.uid,
-      controller: true,
-    };
+    const ready = { replicas, readyReplicas: replicas, observedGeneration: 1 };
+    const set = statefulSet(zone, replicas, { labels, status: ready });
+    const { uid } = store.create("statefulsets.apps", set).metadata;
     for (let ordinal = 0; ordinal < replicas; ordinal++) {
       const { metadata, spec, status } = JSON.parse(podJson(ordinal)) as Record<"metadata" | "spec" | "status", object>;
       const isDown = blocked && zone.endsWith("-c") && ordinal === replicas - 1;
       const { uid: _uid, resourceVersion: _version, ...described } = metadata as Draft["metadata"];
-      const own = {
-        name: `${zone}-${ordinal}`,
-        namespace: NAMESPACE,
-        labels: { ...labels, name: zone },
-        ownerReferences: [owner],
-      };
-      store.create("pods", {
-        apiVersion: "v1",
-        kind: "Pod",
-        metadata: { ...described, ...own },
+      const place = { name: `${zone}-${ordinal}`, namespace: NAMESPACE, labels: { ...labels, name: zone } };
+      const one = pod(place.name, {
+        owner: { name: zone, uid },
+        metadata: { ...described, ...place },
         spec,
         status: isDown ? { ...status, conditions: [{ type: "Ready", status: "False" }] } : status,
       });
+      store.create("pods", one);
     }
   }
   add(store, "ZoneAwarePodDisruptionBudget", name, {

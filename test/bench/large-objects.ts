@@ -11,6 +11,7 @@ import { createInterface } from "node:readline";
 import { parse } from "yaml";
 import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
+import { add, statefulSet } from "../builders.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import type { KubeObject } from "../emulator/store.ts";
 import { PATH } from "./eviction-setup.ts";
@@ -71,44 +72,27 @@ function fill({ store }: Emulator, root: string, large: Large): void {
     [annotation]: String(i).padEnd(ANNOTATION_BYTES - annotation.length, `${i}-`),
   });
   const labelled = (i: number) => (large === "labels" ? manyLabels(i) : {});
-  const metadata = (name: string, i: number, annotation = "note") => ({
-    name,
-    namespace: "default",
+  const traits = (i: number, annotation = "note") => ({
     labels: { ...labelled(i), ...labels },
     ...(large === "annotations" && { annotations: noted(i, annotation) }),
   });
-  // One of ours is read: the part that is remembered must not keep the whole.
-  const sets = (i: number) =>
-    buildSet(metadata(`zone-${i}`, i, ANNOTATIONS.downscaleLeader), { replicas: i === 0 ? 1 : 0, labels: labelled(i) });
-  for (let i = 0; i < SETS; i++) store.create("statefulsets.apps", sets(i));
-  const budget = { maxUnavailable: 1, selector: { matchLabels: labels } };
+  for (let i = 0; i < SETS; i++) {
+    const name = `zone-${i}`;
+    const podLabels = { ...labelled(i), name, ...labels };
+    const template = { metadata: { labels: podLabels }, spec: { containers: [{ name: "app", image: "app:1" }] } };
+    // One of ours is read: the part that is remembered must not keep the whole.
+    const own = { ...traits(i, ANNOTATIONS.downscaleLeader), spec: { template } };
+    store.create("statefulsets.apps", statefulSet(name, i === 0 ? 1 : 0, own));
+  }
   const check = { name: "errors", query: { url: "http://127.0.0.1:9090", expr: "vector(0)" }, successWhen: "NoData" };
   for (let i = 0; i < OTHERS; i++) {
-    const other = { matchLabels: { other: `o${i}` } };
-    store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {
-      apiVersion: "rollout-operator.grafana.com/v1",
-      kind: "ZoneAwarePodDisruptionBudget",
-      metadata: metadata(`budget-${i}`, i),
-      spec: i === 0 ? budget : { ...budget, selector: other },
-    });
-    store.create("rolloutgates.zonewise.dev", {
-      apiVersion: "zonewise.dev/v1",
-      kind: "RolloutGate",
-      metadata: metadata(`gate-${i}`, i, RETRY_ANNOTATION),
-      spec: { group: `none-${i}`, when: ["BetweenZones"], checks: [check] },
-    });
-    store.create("rolloutgroups.zonewise.dev", {
-      apiVersion: "zonewise.dev/v1",
-      kind: "RolloutGroup",
-      metadata: metadata(`group-${i}`, i),
-      spec: {},
-    });
-    store.create("phasedrollouts.sts.plus", {
-      apiVersion: "sts.plus/v1alpha1",
-      kind: "PhasedRollout",
-      metadata: metadata(`phased-${i}`, i),
-      spec: { targetRef: `none-${i}` },
-    });
+    const matchLabels = i === 0 ? labels : { other: `o${i}` };
+    const budget = { maxUnavailable: 1, selector: { matchLabels } };
+    const gate = { group: `none-${i}`, when: ["BetweenZones"], checks: [check] };
+    add(store, "ZoneAwarePodDisruptionBudget", `budget-${i}`, { ...traits(i), spec: budget });
+    add(store, "RolloutGate", `gate-${i}`, { ...traits(i, RETRY_ANNOTATION), spec: gate });
+    add(store, "RolloutGroup", `group-${i}`, { ...traits(i), spec: {} });
+    add(store, "PhasedRollout", `phased-${i}`, { ...traits(i), spec: { targetRef: `none-${i}` } });
   }
 }
 
@@ -118,31 +102,6 @@ function manyLabels(i: number): Record<string, string> {
   const count = Math.floor(ANNOTATION_BYTES / 2 / (2 * length));
   const names = Array.from({ length: count }, (_, n) => `l${n}-${i}-`.padEnd(length, "x"));
   return Object.fromEntries(names.map((name) => [name, name]));
-}
-
-interface SetTraits {
-  readonly replicas: number;
-  /** Of its pods. */
-  readonly labels: Readonly<Record<string, string>>;
-}
-
-function buildSet(
-  metadata: { readonly name: string; readonly namespace: string },
-  { replicas, labels: more }: SetTraits,
-) {
-  const spec = { containers: [{ name: "app", image: "app:1" }] };
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata,
-    spec: {
-      serviceName: metadata.name,
-      replicas,
-      updateStrategy: { type: "OnDelete" },
-      selector: { matchLabels: { name: metadata.name } },
-      template: { metadata: { labels: { ...more, name: metadata.name, ...labels } }, spec },
-    },
-  };
 }
 
 /** A process of ours, which the next line of its log that has the text lets go on. */

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import { visitEach } from "../../infra/slots.ts";
 import type { Admin } from "../cluster/stage/client.ts";
+import { make, statefulSet } from "../builders.ts";
 import { podJson, podSpec } from "./pod-list.ts";
 
 const NAMESPACE = "default";
@@ -73,12 +74,8 @@ export async function createGroup(admin: Admin, group: string, replicas: number)
     await visitEach(ordinals, { atOnce: PODS_AT_ONCE }, (ordinal) => createPod(admin, owner, ordinal));
     await writeZoneStatus(admin, name, replicas);
   }
-  await ensure(admin, BUDGETS, {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ZoneAwarePodDisruptionBudget",
-    metadata: { name: group },
-    spec: { maxUnavailable: replicas, selector: { matchLabels: { "rollout-group": group } } },
-  });
+  const spec = { maxUnavailable: replicas, selector: { matchLabels: { "rollout-group": group } } };
+  await ensure(admin, BUDGETS, make("ZoneAwarePodDisruptionBudget", group, { spec }));
 }
 
 interface Owner {
@@ -132,17 +129,10 @@ async function writeZoneStatus({ call }: Admin, name: string, replicas: number):
 }
 
 function buildZone(group: string, name: string, replicas: number): object {
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name, labels: { "rollout-group": group } },
-    spec: {
-      serviceName: name,
-      replicas,
-      podManagementPolicy: "Parallel",
-      updateStrategy: { type: "OnDelete" },
-      selector: { matchLabels: { name, "rollout-group": group } },
-      template: { metadata: { labels: { name, "rollout-group": group } }, spec: podSpec(1) },
-    },
-  };
+  const labels = { name, "rollout-group": group };
+  const template = { metadata: { labels }, spec: podSpec(1) };
+  return statefulSet(name, replicas, {
+    labels: { "rollout-group": group },
+    spec: { selector: { matchLabels: labels }, template },
+  });
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CONFIG_MAPS, configMap, MERGE, startFixture } from "./fixture.ts";
 import { dig, listOf } from "./objects.ts";
-import { add } from "../builders.ts";
+import { add, pod } from "../builders.ts";
 
 const ONE = `${CONFIG_MAPS}/a`;
 const OTHER_UID = "11111111-2222-3333-4444-555555555555";
@@ -69,13 +69,7 @@ test("an eviction waits for its budget, and is an error under two", async (t) =>
   const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
   const spec = { maxUnavailable: 0, selector: { matchLabels: { app: "z" } } };
   const full = { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, observedGeneration: 1 };
-  emulator.store.create("pods", {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: "p", namespace: "default", labels: { app: "z" } },
-    spec: { nodeName: "n", containers: [{ name: "c", image: "x" }] },
-    status,
-  });
+  emulator.store.create("pods", pod("p", { labels: { app: "z" }, spec: { nodeName: "n" }, status }));
   const evict = () =>
     call("POST", "/api/v1/namespaces/default/pods/p/eviction", {
       apiVersion: "policy/v1",
