@@ -1,6 +1,12 @@
 /** Certificates for the servers of tests. */
 import { type Certificates, generateCertificates } from "../infra/certs/act/generate.ts";
 
-/** A certificate for these names that is valid for a day, with its key and its CA. */
+/** A certificate for these names, and this machine, that is valid for a year by the real time, with its key and its CA. */
 export const certify = (...dnsNames: readonly string[]): Promise<Certificates> =>
-  generateCertificates({ dnsNames, organization: "test", validityDays: 1, now: new Date() });
+  generateCertificates({
+    dnsNames,
+    ipAddresses: ["127.0.0.1"],
+    organization: "test",
+    validityDays: 365,
+    now: new Date(),
+  });

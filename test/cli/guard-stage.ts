@@ -1,10 +1,10 @@
 /** The eviction webhook behind the API server of a stage, as the manifests register it. */
 import type { TestContext } from "node:test";
 import { createPodEviction } from "../../functions/eviction/pod-eviction.ts";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { composeBudgets } from "../../reconciler/budget/act/compose.ts";
+import { certify } from "../certify.ts";
 import { define } from "../demo/definitions.ts";
 import { serve } from "../functions/serve-one.ts";
 import { keepingLog } from "../functions/stage.ts";
@@ -15,13 +15,7 @@ import { openTerminal } from "./stage.ts";
 export const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 export const CONFIGURATION = "pod-eviction-default";
 
-export const issue = () =>
-  generateCertificates({
-    dnsNames: ["rollout-operator.default.svc"],
-    organization: "test",
-    validityDays: 1,
-    now: new Date(),
-  });
+export const issue = () => certify("rollout-operator.default.svc");
 
 /** Another caBundle, policy or selector than that of the manifests. */
 export interface GuardTraits {

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import type { Connection } from "../../infra/kubernetes/connection.ts";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import { listen } from "../loopback.ts";
 import { createAdmission } from "./admission/admission.ts";
 import type { PostReview } from "./admission/call-webhook.ts";
@@ -42,17 +42,7 @@ export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
 const HOST = "127.0.0.1";
 
 /** All emulators of a process have the same ones. */
-let certificates: ReturnType<typeof issue> | undefined;
-
-const issue = () =>
-  generateCertificates({
-    dnsNames: ["localhost"],
-    ipAddresses: [HOST],
-    organization: "zonewise-emulator",
-    validityDays: 365,
-    // TLS clients check certificates against the real time, not the emulator's clock.
-    now: new Date(),
-  });
+let certificates: ReturnType<typeof certify> | undefined;
 
 /** The API server with its objects and controllers, without a socket: `serve` answers requests. */
 export function createApi({ clock = systemClock, faultSeed, controllers = true, post, lateMs }: ApiOptions = {}) {
@@ -73,7 +63,7 @@ export function createApi({ clock = systemClock, faultSeed, controllers = true, 
 }
 
 export async function startEmulator(options: ApiOptions = {}) {
-  const { caPem, certPem, keyPem } = await (certificates ??= issue());
+  const { caPem, certPem, keyPem } = await (certificates ??= certify("localhost"));
   const { api, stop } = createApi(options);
   const { store, registry, faults } = api;
 

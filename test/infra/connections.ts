@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { after, describe, it } from "node:test";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import type { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import type { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
@@ -194,14 +194,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
     });
 
     it("shows the client's certificate", async () => {
-      const names = {
-        dnsNames: ["localhost"],
-        ipAddresses: ["127.0.0.1"],
-        organization: "test",
-        validityDays: 1,
-        now: new Date(),
-      };
-      const { caPem, certPem, keyPem } = await generateCertificates(names);
+      const { caPem, certPem, keyPem } = await certify("localhost");
       const shown: string[] = [];
       const server = https.createServer(
         { cert: certPem, key: keyPem, requestCert: true, rejectUnauthorized: false },

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent, createServer } from "node:https";
 import { after } from "node:test";
-import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { certify } from "../certify.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type ClusterOptions, connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
@@ -28,13 +28,7 @@ export interface Stage {
   readonly server: URL;
 }
 
-const tls = await generateCertificates({
-  dnsNames: ["localhost"],
-  ipAddresses: ["127.0.0.1"],
-  organization: "test",
-  validityDays: 1,
-  now: new Date(),
-});
+const tls = await certify("localhost");
 
 export const { caPem } = tls;
 

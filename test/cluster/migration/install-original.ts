@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { HELM } from "../install/helm.ts";
 import type { Stage } from "../stage/stage.ts";
 import { buildObjects, buildOriginal, printManifests, type Shape } from "./original.ts";
@@ -50,13 +50,7 @@ const inject = (name: string): string =>
 
 /** The Secret as the original makes it: three keys, for the name of its Service. */
 async function putCertificate({ call, namespace }: Place, { operator, secret }: Shape): Promise<void> {
-  const dnsNames = [`${operator}.${namespace}.svc`];
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames,
-    organization: "test",
-    validityDays: 365,
-    now: new Date(),
-  });
+  const { caPem, certPem, keyPem } = await certify(`${operator}.${namespace}.svc`);
   const data = Object.entries({ ca: caPem, cert: certPem, key: keyPem });
   const encoded = Object.fromEntries(data.map(([key, text]) => [key, Buffer.from(text).toString("base64")]));
   await call("POST", `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: secret }, data: encoded });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { assertOutcome, PARTITION_CASES, write } from "../../functions/phased/partition-cases.ts";
 import { serve } from "../../functions/serve-one.ts";
 import { connect } from "../conformance/client.ts";
@@ -22,9 +22,7 @@ import { until } from "../stage/until.ts";
 const GUARDS: Readonly<Record<string, (place: Place) => Promise<readonly Manifest[]>>> = {
   policy: ({ namespace }) => renderManifests(namespace, { folder: "infra/manifests/phased-policy" }),
   async webhook({ admin, namespace, defer }) {
-    const dnsNames = [`${SERVICE}.${namespace}.svc`];
-    const validity = { organization: "test", validityDays: 1, now: new Date() };
-    const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, ...validity });
+    const { caPem, certPem, keyPem } = await certify(`${SERVICE}.${namespace}.svc`);
     const { server, port } = await serve(createRaisePartition(), { cert: certPem, key: keyPem });
     defer(() => (server.closeAllConnections(), void server.close()));
     const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };

@@ -1,7 +1,7 @@
 /** The client against a real Prometheus, plain and behind TLS with credentials. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { createPrometheusClient, type PrometheusQuery } from "../../../infra/prometheus/act/client.ts";
 import { fillPlaceholders } from "../../../reconciler/checks/placeholders.ts";
 import { sampleValues } from "../../../reconciler/gates/placeholder-values.ts";
@@ -68,13 +68,7 @@ describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {
     ["bearer", "Bearer token"],
   ] as const)
     it(`answers behind TLS and ${name} authentication, and refuses others`, async () => {
-      const { caPem, certPem, keyPem } = await generateCertificates({
-        dnsNames: ["prometheus"],
-        ipAddresses: ["127.0.0.1"],
-        organization: "test",
-        validityDays: 1,
-        now: new Date(),
-      });
+      const { caPem, certPem, keyPem } = await certify("prometheus");
       await using guard = await startGuard(prometheus.url, authorization, { cert: certPem, key: keyPem });
       const to = { url: guard.url, caBundle: caPem };
       for (const trust of [to, { url: guard.url, insecureSkipVerify: true }]) {

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runServer } from "../../../functions/http/server.ts";
 import { composeNodeApi } from "../../../functions/nodes/compose.ts";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { certify } from "../../certify.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { freePort } from "../../loopback.ts";
 import { HOME } from "./cluster.ts";
@@ -16,8 +16,7 @@ export interface DemoNodeApi {
 
 /** Resolves once it serves; its certificate and the kubeconfig are in `folder`. */
 export async function startNodeApi(folder: string): Promise<DemoNodeApi> {
-  const options = { dnsNames: ["localhost"], organization: "demo", validityDays: 1, now: new Date() };
-  const { caPem, certPem, keyPem } = await generateCertificates(options);
+  const { caPem, certPem, keyPem } = await certify("localhost");
   const [SERVER_TLS_CERT_FILE, SERVER_TLS_KEY_FILE] = [join(folder, "tls.crt"), join(folder, "tls.key")];
   await writeFile(SERVER_TLS_CERT_FILE, certPem);
   await writeFile(SERVER_TLS_KEY_FILE, keyPem, { mode: 0o600 });

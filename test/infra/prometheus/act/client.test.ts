@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { describe, it } from "node:test";
-import { generateCertificates } from "../../../../infra/certs/act/generate.ts";
+import { certify } from "../../../certify.ts";
 import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
 import { createPrometheusClient, type PrometheusOptions } from "../../../../infra/prometheus/act/client.ts";
 import { listen } from "../../../loopback.ts";
@@ -10,13 +10,7 @@ import { failure, startPrometheus, vector } from "../../../prometheus/scripted.t
 const client = (options: Partial<PrometheusOptions> = {}) =>
   createPrometheusClient({ timeoutMs: 60_000, allowedHosts: [], ...options });
 const codeOf = (answer: QueryAnswer): string => (answer.kind === "Error" ? answer.code : answer.kind);
-const certificates = await generateCertificates({
-  dnsNames: ["prometheus"],
-  ipAddresses: ["127.0.0.1"],
-  organization: "test",
-  validityDays: 1,
-  now: new Date(),
-});
+const certificates = await certify("prometheus");
 
 describe("the client of Prometheus", () => {
   it("posts the expression as it is, to the query API below the URL", async () => {
