@@ -8,7 +8,6 @@ import { setStatusStage, startSession, type Session } from "../../reconciler/gro
 import { openTerminal, writeLease } from "../stage.ts";
 
 const NAME = "zonewise-reconciler";
-const LABELS = { "app.kubernetes.io/name": NAME };
 const LEASES = "leases.coordination.k8s.io";
 
 describe("without a tick", { timeout: 300_000 }, () => {
@@ -35,18 +34,14 @@ describe("without a tick", { timeout: 300_000 }, () => {
     for (const undo of made.splice(0)) undo();
     if (stage.emulator.store.get(LEASES, "default", NAME)) stage.emulator.store.remove(LEASES, "default", NAME);
   });
-  const cronJob = (suspend: boolean): void =>
-    create("CronJob", NAME, {
-      spec: { suspend },
-      status: { lastScheduleTime: new Date(stage.clock.now()).toISOString() },
-    });
   const createZone = (name: string, group: string): void => {
     const { spec } = statefulSet(name, 0) as { spec?: object };
     create("StatefulSet", name, { namespace: group, labels: { "rollout-group": group }, ...(spec && { spec }) });
   };
   /** As a run leaves it 5 minutes after it was suspended. */
   const suspend = (): void => {
-    cronJob(true);
+    const status = { lastScheduleTime: new Date(stage.clock.now()).toISOString() };
+    create("CronJob", NAME, { spec: { suspend: true }, status });
     writeLease(stage, { holder: "", tickedMs: 300_000, renewedMs: 300_000 });
   };
   const FIRST =
@@ -86,16 +81,6 @@ describe("without a tick", { timeout: 300_000 }, () => {
       );
       assert.equal(code, expected);
     });
-
-  it("doctor ends with 1, and its first finding has the cure", async (t) => {
-    suspend();
-    const { code, out } = await (await openTerminal(t, stage, { ticks: false })).run("doctor");
-    assert.match(
-      out,
-      /^error {2}reconciler: the reconciler has not run since .* is suspended; .*\(no-tick\)\n {7}kubectl -n default patch/,
-    );
-    assert.equal(code, 1);
-  });
 
   it("of several namespaces, each is judged by its own reconciler", async (t) => {
     suspend();
@@ -197,38 +182,6 @@ describe("without a tick", { timeout: 300_000 }, () => {
       const long = lines.filter((text) => text.length > 60 && !/^ +kubectl|^(warning {2})?\S+$/.test(text));
       assert.deepEqual(long, []);
     });
-
-  it("a Job that fails is named with the last error of its log", async (t) => {
-    cronJob(false);
-    writeLease(stage, { holder: "", tickedMs: 300_000, renewedMs: 300_000 });
-    const condition = { type: "Failed", status: "True", reason: "PodFailurePolicy", message: "Container failed" };
-    const status = { conditions: [condition] };
-    create("Job", `${NAME}-1`, { labels: LABELS, status });
-    const message = `{"level":"info","msg":"starting"}\n{"level":"error","msg":"the lease could not be taken","error":{"code":"Forbidden","message":"may not get leases"}}\n{"level":"info","msg":"the run ended","exitCode":1}\n`;
-    create("Pod", `${NAME}-1-x`, {
-      labels: { ...LABELS, "batch.kubernetes.io/job-name": `${NAME}-1` },
-      status: {
-        phase: "Failed",
-        containerStatuses: [{ ready: false, state: { terminated: { exitCode: 1, reason: "Error", message } } }],
-      },
-    });
-    const { out } = await (await openTerminal(t, stage, { ticks: false })).run("explain ingester");
-    assert.match(
-      out,
-      /: Job zonewise-reconciler-1 has failed: exit code 1, the lease could not be taken: may not get leases\n/,
-    );
-    assert.match(out, /fix:\n +kubectl -n default logs job\/zonewise-reconciler-1 --tail=20/);
-  });
-
-  it("a stranger that holds the Lease is named, and since when", async (t) => {
-    cronJob(false);
-    writeLease(stage, { holder: "stranger_7", heldMs: 3_600_000, tickedMs: 3_600_000 });
-    const { out } = await (await openTerminal(t, stage, { ticks: false })).run("doctor");
-    assert.match(
-      out,
-      /the reconciler has not run since .*: Lease default\/zonewise-reconciler is held by stranger_7 since \d{4}-/,
-    );
-  });
 
   it("rights that are lacking are said: nothing is guessed", async (t) => {
     const { run } = await openTerminal(t, stage, { ticks: false });
