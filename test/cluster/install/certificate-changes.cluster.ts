@@ -88,7 +88,7 @@ describe("a change of certificates on a real control plane", () => {
     const dnsNames = [`rollout-operator.${stage.namespace}.svc`];
     const old = await generateCertificates({ dnsNames, organization: "test", validityDays: 120, now });
     await serve(old, async (webhook) => {
-      const job = stage.start("job");
+      const job = stage.startJob();
       const answers = new Map<string, number>();
       let served = encode(old.certPem);
       let exited = false;
@@ -120,7 +120,7 @@ describe("a change of certificates on a real control plane", () => {
       async (webhook) => {
         assert.match(await change("other"), /certificate is valid for other\./);
         const from = performance.now();
-        const job = stage.start("job");
+        const job = stage.startJob();
         await until(
           () => `the webhook is trusted: ${job.output()}`,
           async () => {
