@@ -12,7 +12,6 @@ import { add } from "../builders.ts";
 
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const PODS = "/api/v1/namespaces/default/pods";
-const BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 const BUDGET = "poddisruptionbudgets.policy";
 const OTHER_UID = "11111111-2222-3333-4444-555555555555";
 
