@@ -5,7 +5,7 @@ import { readPod } from "../../../reconciler/model/pod.ts";
 import { selectorText } from "../../../reconciler/model/label-selector.ts";
 import { missingPods } from "../../../reconciler/model/readiness.ts";
 import { nameImages, readZone, withPods } from "../../../reconciler/model/zone.ts";
-import { podObject, podObjects, statefulSetObject, zone as zoneOf } from "../builders.ts";
+import { podObject, podObjects, type PodTraits, statefulSetObject, zone as zoneOf } from "../builders.ts";
 
 const named = (...names: readonly string[]) => names.map((name) => ({ name }));
 const names = (items: readonly { readonly name: string }[]) => items.map(({ name }) => name);
@@ -71,69 +71,54 @@ describe("a zone's pods", () => {
   });
 });
 
-describe("whether a pod has been Ready since it was created", () => {
-  const START = "2026-01-01T00:00:00Z";
-  const ready = (status: string, lastTransitionTime?: string) => ({
-    startTime: START,
-    phase: "Running",
-    conditions: [{ type: "Ready", status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) }],
-    containerStatuses: [
-      { name: "c", image: "", imageID: "", ready: status === "True", restartCount: 7, state: { running: {} } },
-    ],
-  });
-  /** "unknown": it may have been Ready in its first seconds. */
-  const TABLE: readonly [string, "yes" | "no" | "unknown", object][] = [
-    ["it is ready", "yes", ready("True", START)],
-    ["its condition turned long after its start", "yes", ready("False", "2026-01-01T00:00:11Z")],
-    ["its condition is as old as its start, regardless of its containers", "no", ready("False", START)],
-    ["its condition is of the same report, in the next second", "no", ready("False", "2026-01-01T00:00:01Z")],
+describe("the conditions of a pod tell whether it has been Ready since it was created", () => {
+  /** Pods start at midnight. "unknown": it may have been Ready in its first seconds. */
+  const TABLE: readonly [string, "yes" | "no" | "unknown", PodTraits][] = [
+    ["it is ready", "yes", { readyAt: "2026-01-01T00:00:00Z" }],
+    ["it turned long after its start", "yes", { ready: false, readyAt: "2026-01-01T00:00:11Z" }],
     [
-      "its condition is from a late first report, or it served for a moment",
-      "unknown",
-      ready("False", "2026-01-01T00:00:02Z"),
+      "it turned as it started, however often its containers ended",
+      "no",
+      { ready: false, restarts: 7, readyAt: "2026-01-01T00:00:00Z" },
     ],
-    ["its condition is from a very late first report", "unknown", ready("False", "2026-01-01T00:00:10Z")],
-    ["its condition has no time", "unknown", ready("False")],
+    ["it turned in the same report, in the next second", "no", { ready: false, readyAt: "2026-01-01T00:00:01Z" }],
     [
-      "its condition is from before its start: the clock of its node was set back",
+      "it turned by a late first report, or it served for a moment",
       "unknown",
-      ready("False", "2025-12-31T23:05:00Z"),
+      { ready: false, readyAt: "2026-01-01T00:00:02Z" },
     ],
-    ["it has not started", "no", { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],
-    ["there is no status at all", "no", {}],
+    ["it turned by a very late first report", "unknown", { ready: false, readyAt: "2026-01-01T00:00:10Z" }],
+    ["its condition has no time", "unknown", { ready: false, readyAt: null }],
+    [
+      "it turned before its start: the clock of its node was set back",
+      "unknown",
+      { ready: false, readyAt: "2025-12-31T23:05:00Z" },
+    ],
   ];
-  for (const [name, expected, status] of TABLE)
+  for (const [name, expected, traits] of TABLE)
     it(`${name}: ${expected}`, () => {
       const answers = { yes: true, no: false, unknown: undefined };
-      assert.equal(readPod({ metadata: {}, status }).health.served, answers[expected]);
+      assert.equal(readPod(podObject("a", 0, traits)).health.served, answers[expected]);
     });
 });
 
-describe("since when a pod has not been ready", () => {
+describe("the condition Ready of a pod tells since when it has not been ready", () => {
   const CREATED = "2026-01-01T12:00:00Z";
-  const since = (lastTransitionTime: string, creationTimestamp?: string) =>
-    readPod({
-      metadata: { ...(creationTimestamp !== undefined && { creationTimestamp }) },
-      status: { phase: "Running", conditions: [{ type: "Ready", status: "False", lastTransitionTime }] },
-    }).health.since;
-  it("is told by its condition", () =>
-    assert.equal(since("2026-01-01T12:30:00Z", CREATED), Date.parse("2026-01-01T12:30:00Z")));
-  it("is not before its creation, whatever the clock of its node says", () =>
-    assert.equal(since("2026-01-01T11:05:00Z", CREATED), Date.parse(CREATED)));
-  it("is told by its condition alone where its creation is not known", () =>
-    assert.equal(since("2026-01-01T11:05:00Z"), Date.parse("2026-01-01T11:05:00Z")));
+  const TABLE: readonly [string, readyAt: string, createdAt: string | undefined, since: string][] = [
+    ["by its time", "2026-01-01T12:30:00Z", CREATED, "2026-01-01T12:30:00Z"],
+    ["but not before its creation, whatever the clock of its node says", "2026-01-01T11:05:00Z", CREATED, CREATED],
+    ["alone where its creation is not known", "2026-01-01T11:05:00Z", undefined, "2026-01-01T11:05:00Z"],
+  ];
+  for (const [name, readyAt, createdAt, since] of TABLE)
+    it(name, () => {
+      const pod = readPod(podObject("a", 0, { ready: false, readyAt, ...(createdAt !== undefined && { createdAt }) }));
+      assert.equal(pod.health.since, Date.parse(since));
+    });
 });
 
-describe("how long a pod took to become ready", () => {
-  const status = (ready: boolean) => ({
-    startTime: "2026-01-01T00:00:00Z",
-    phase: "Running",
-    conditions: [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime: "2026-01-01T00:01:30Z" }],
-  });
-  it("is known of a ready pod", () =>
-    assert.equal(readPod({ metadata: {}, status: status(true) }).readyAfterMs, 90_000));
-  it("is not known of a pod that is not ready", () =>
-    assert.equal(readPod({ metadata: {}, status: status(false) }).readyAfterMs, undefined));
+it("how long a pod took to become ready is known while it is", () => {
+  const took = (ready: boolean) => readPod(podObject("a", 0, { ready, readyAt: "2026-01-01T00:01:30Z" })).readyAfterMs;
+  assert.deepEqual([took(true), took(false)], [90_000, undefined]);
 });
 
 it("missing pods are named by the ordinals that the zone wants", () => {
