@@ -18,7 +18,7 @@ import { budget as parse, PARTITIONS } from "../budget/builders.ts";
 import { type Facts, follow, type GateStatus, judge, readOne } from "../gates/adapter.ts";
 import { data, gateObject, noData } from "../gates/builders.ts";
 import { decideNext, type Decision } from "../rollout/adapter.ts";
-import { calmDown, carryOut, createWorld, happen, observe, type Happening } from "../rollout/world.ts";
+import { carryOut, createWorld, happen, observe, type Happening } from "../rollout/world.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import type { SmallCluster } from "../small-cluster.ts";
 import { worldOf } from "./builders.ts";
@@ -99,6 +99,16 @@ function playPast(given: Start): SmallCluster {
   moveAll(cluster);
   change("syncAll");
   return cluster;
+}
+
+/**
+ * Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged.
+ */
+function calmDown(cluster: SmallCluster): void {
+  cluster.limitPods(false);
+  for (const { metadata } of cluster.store.list("pods"))
+    if (cluster.lifeOf(cluster.pod(metadata.name)) === "failed") cluster.ail(metadata.name, "ready");
+  cluster.settle();
 }
 
 /** A pod gets on: it ends, is made again, or becomes ready. */

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import { least, runs } from "../../runs.ts";
-import type { Pod } from "../../emulator/controllers/objects.ts";
+import type { Pod, StatefulSet } from "../../emulator/controllers/objects.ts";
+import { isTrue } from "../../emulator/objects.ts";
 import { isCurrent, type SmallCluster } from "../small-cluster.ts";
 import { decideNext } from "./adapter.ts";
-import { carryOut, createWorld, happen, HAPPENINGS, isPaused, lags, observe } from "./world.ts";
+import { carryOut, createWorld, happen, HAPPENINGS, observe, PAUSED } from "./world.ts";
 
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.constant("tick" as const) },
@@ -56,6 +57,12 @@ const LEAST = {
   StatusNotObserved: 1000,
   ZoneNotReady: 1000,
 };
+
+const isPaused = ({ metadata }: StatefulSet): boolean => metadata.annotations?.[PAUSED] !== undefined;
+
+/** What the counts of ready pods in a status say beside the pods. */
+const lags = (cluster: SmallCluster, { metadata, status }: StatefulSet): boolean =>
+  (status?.readyReplicas ?? 0) !== cluster.podsOf(metadata.name).filter((pod) => isTrue(pod, "Ready")).length;
 
 it("over random groups and histories, no step disrupts two zones, or more pods of a zone than max-unavailable allows", () => {
   const reached: Record<string, number> = {};

@@ -1,27 +1,8 @@
 /** A group of zones on a small cluster, and what happens to it, for the properties of the rollout. */
 import type { StatefulSet } from "../../emulator/controllers/objects.ts";
-import { isTrue } from "../../emulator/objects.ts";
 import { CREATED, type GroupObjects } from "../builders.ts";
 import type { Decision } from "./adapter.ts";
-import { createSmallCluster, imageOf, type SmallCluster, type Template } from "../small-cluster.ts";
-
-/** All changes of a group by others. */
-export const HAPPENINGS = [
-  "recover",
-  "stumble",
-  "crash",
-  "limp",
-  "run",
-  "sync",
-  "syncAll",
-  "deploy",
-  "revert",
-  "pause",
-  "resume",
-  "fill",
-  "free",
-] as const;
-export type Happening = (typeof HAPPENINGS)[number];
+import { createSmallCluster, imageOf, type Life, type SmallCluster, type Template } from "../small-cluster.ts";
 
 export const PAUSED = "grafana.com/rollout-paused";
 
@@ -46,31 +27,43 @@ export function createWorld(
 /** Longer than a kubelet's first report takes: what turns later than that was Ready in between. */
 const STEP_MS = 20_000;
 
-/** Applies one change to a zone, or to its pod picked by `at`; does nothing if it is impossible. */
-export function happen(what: Happening, cluster: SmallCluster, in_: StatefulSet, at: number): void {
+/** A zone, and a pod of it if it has any. */
+interface Target {
+  readonly cluster: SmallCluster;
+  readonly zone: string;
+  readonly pod: string;
+  readonly life: Life;
+}
+
+const isRunning = ({ life }: Target): boolean => ["ready", "starting", "failed"].includes(life);
+
+/** All changes of a group by others; each does nothing if it is impossible. */
+const MOVES = {
+  recover: ({ cluster, pod }) => cluster.ail(pod, "ready"),
+  stumble: ({ cluster, pod, life }) => life === "ready" && cluster.ail(pod, "failed"),
+  crash: (target) => isRunning(target) && target.cluster.ail(target.pod, "crashing"),
+  limp: (target) => isRunning(target) && target.cluster.ail(target.pod, "limping"),
+  run: ({ cluster, pod }) => cluster.run(pod),
+  sync: ({ cluster, zone }) => cluster.sync(zone),
+  syncAll: ({ cluster }) => cluster.sets().forEach(({ metadata }) => cluster.sync(metadata.name)),
+  deploy: ({ cluster }) => deploy(cluster, (template) => template + 1),
+  revert: ({ cluster }) => deploy(cluster, (template) => Math.max(0, template - 1)),
+  pause: ({ cluster, zone }) => cluster.annotate(zone, { [PAUSED]: "true" }),
+  resume: ({ cluster, zone }) => cluster.annotate(zone, { [PAUSED]: undefined }),
+  // A quota of the namespace lets the controllers create no pods, or some again.
+  fill: ({ cluster }) => cluster.limitPods(true),
+  free: ({ cluster }) => cluster.limitPods(false),
+} satisfies Record<string, (target: Target) => unknown>;
+export type Happening = keyof typeof MOVES;
+export const HAPPENINGS = Object.keys(MOVES) as Happening[];
+
+/** Applies one change to a zone, or to its pod picked by `at`. */
+export function happen(what: Happening, cluster: SmallCluster, { metadata }: StatefulSet, at: number): void {
   cluster.elapse(STEP_MS);
-  const { name } = in_.metadata;
-  const pods = cluster.podsOf(name);
+  const pods = cluster.podsOf(metadata.name);
   const pod = pods[at % Math.max(1, pods.length)];
-  const life = cluster.lifeOf(pod);
-  const podName = pod?.metadata.name ?? "";
-  const moves: Record<Happening, () => void> = {
-    recover: () => cluster.ail(podName, "ready"),
-    stumble: () => life === "ready" && cluster.ail(podName, "failed"),
-    crash: () => ["ready", "starting", "failed"].includes(life) && cluster.ail(podName, "crashing"),
-    limp: () => ["ready", "starting", "failed"].includes(life) && cluster.ail(podName, "limping"),
-    run: () => cluster.run(podName),
-    sync: () => cluster.sync(name),
-    syncAll: () => cluster.sets().forEach(({ metadata }) => cluster.sync(metadata.name)),
-    deploy: () => deploy(cluster, (template) => template + 1),
-    revert: () => deploy(cluster, (template) => Math.max(0, template - 1)),
-    pause: () => cluster.annotate(name, { [PAUSED]: "true" }),
-    // A quota of the namespace lets the controllers create no pods, or some again.
-    fill: () => cluster.limitPods(true),
-    free: () => cluster.limitPods(false),
-    resume: () => cluster.annotate(name, { [PAUSED]: undefined }),
-  };
-  moves[what]();
+  const target = { cluster, zone: metadata.name, pod: pod?.metadata.name ?? "", life: cluster.lifeOf(pod) };
+  MOVES[what](target);
 }
 
 function deploy(cluster: SmallCluster, next: (template: number) => number): void {
@@ -92,19 +85,3 @@ export function carryOut(decision: NonNullable<Decision>, cluster: SmallCluster)
   if (decision.action === "finishZone") cluster.finish(decision.zone.name);
   else for (const { name } of decision.pods) cluster.remove(name);
 }
-
-/**
- * Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged.
- */
-export function calmDown(cluster: SmallCluster): void {
-  cluster.limitPods(false);
-  for (const { metadata } of cluster.store.list("pods"))
-    if (cluster.lifeOf(cluster.pod(metadata.name)) === "failed") cluster.ail(metadata.name, "ready");
-  cluster.settle();
-}
-
-export const isPaused = ({ metadata }: StatefulSet): boolean => metadata.annotations?.[PAUSED] !== undefined;
-
-/** What the counts of ready pods in a status say beside the pods. */
-export const lags = (cluster: SmallCluster, { metadata, status }: StatefulSet): boolean =>
-  (status?.readyReplicas ?? 0) !== cluster.podsOf(metadata.name).filter((pod) => isTrue(pod, "Ready")).length;
