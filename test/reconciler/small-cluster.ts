@@ -2,9 +2,7 @@
  * A namespace in which nothing happens by itself: the embedded cluster's store, and its models of the StatefulSet
  * controller, the scheduler and the kubelet, each of which takes one step when it is told to.
  */
-import type { PodObject, StatefulSet as StatefulSetObject } from "../../infra/kubernetes/resources.ts";
-import { readPod } from "../../reconciler/model/pod.ts";
-import { readZone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
+import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { apply } from "../emulator/controllers/changes.ts";
 import {
   isTerminating,
@@ -21,6 +19,7 @@ import { isTrue, put, type Draft, type KubeObject } from "../emulator/objects.ts
 import { createStore } from "../emulator/store.ts";
 import { type GroupObjects, statefulSetObject, type ZoneTraits } from "./builders.ts";
 import { add } from "../builders.ts";
+import { readGroup } from "./rollout/adapter.ts";
 
 export const NAMESPACE = "test";
 
@@ -46,19 +45,6 @@ export interface Template {
   readonly unschedulable?: boolean;
 }
 
-/** Stored objects never change: each is read once. */
-function once<T extends object, R>(read: (object: T) => R): (object: T) => R {
-  const known = new WeakMap<T, R>();
-  return (object) => {
-    const found = known.get(object) ?? read(object);
-    known.set(object, found);
-    return found;
-  };
-}
-
-const zoneOf = once((set: StatefulSet) => readZone(set as unknown as StatefulSetObject));
-const budgetPodOf = once((pod: Pod) => readPod(pod as unknown as PodObject));
-
 export type SmallCluster = ReturnType<typeof createSmallCluster>;
 
 export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z")) {
@@ -79,6 +65,13 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
     (store.list("pods", NAMESPACE) as Pod[])
       .filter(({ metadata }) => ownerOf(metadata.name) === name)
       .toSorted((a, b) => ordinalOf(a) - ordinalOf(b));
+
+  /** As the API server stores them. */
+  const objects = (): GroupObjects => ({
+    statefulSets: sets(),
+    pods: sets().flatMap(({ metadata }) => podsOf(metadata.name)),
+    now,
+  });
 
   function existing(resource: string, name: string): KubeObject {
     const object = store.get(resource, NAMESPACE, name);
@@ -196,17 +189,10 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
       if (annotations["sim/crash"] === "last") return "limping";
       return served.has(there.metadata.uid) ? "failed" : "starting";
     },
-    hasServed: ({ metadata }: Pod): boolean => served.has(metadata.uid),
 
-    /** As the API server stores them. */
-    objects: (): GroupObjects => ({
-      statefulSets: sets(),
-      pods: sets().flatMap(({ metadata }) => podsOf(metadata.name)),
-      now,
-    }),
+    objects,
     /** As a tick and budgets read them. */
-    zones: (): ZoneWithPods[] =>
-      sets().map((one) => ({ ...zoneOf(one), pods: podsOf(one.metadata.name).map(budgetPodOf) })),
+    zones: (): readonly ZoneWithPods[] => readGroup(objects()).zones,
   };
 
   function changeTemplate(name: string, template: Template): void {

@@ -102,10 +102,10 @@ export function deploy(
 }
 
 /** Pods that must not be called. */
-export const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
+const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
 
 /** The other inputs of scaling. */
-export function scalingOf(cluster: Cluster) {
+function scalingOf(cluster: Cluster) {
   return {
     references: createReferences(cluster),
     podHttp: noPods,
@@ -163,7 +163,7 @@ export function tickOnce(
 }
 
 /** No PhasedRollouts. */
-export const noPhases: TickInput["phased"] = async () => ({ acted: false, failed: false });
+const noPhases: TickInput["phased"] = async () => ({ acted: false, failed: false });
 
 /** No gates, and a Prometheus that nobody asks. */
 export const noChecks: TickInput["checking"] = {
