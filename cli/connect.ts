@@ -14,7 +14,7 @@ import type { Session } from "./session.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The flags of every command, as parsed. */
-export interface ConnectionFlags {
+interface ConnectionFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly as?: string;

@@ -9,7 +9,7 @@ import { VARIABLES } from "../../infra/config/variables.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
 
-export interface Settings {
+interface Settings {
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
   /** The namespace of the BottlerocketShadows. */

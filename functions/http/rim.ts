@@ -210,7 +210,7 @@ const TOO_MUCH: HttpRefusal = { status: 429, message: "too many bodies at once, 
  * Reads the whole body; any that is too large, not UTF-8 or not JSON is refused. Rejects when `signal` fires or the
  * caller disconnects.
  */
-export type ReadBody = (request: IncomingMessage, signal: AbortSignal) => Promise<Body | HttpRefusal>;
+type ReadBody = (request: IncomingMessage, signal: AbortSignal) => Promise<Body | HttpRefusal>;
 
 /** A reader of bodies that bounds them together: one for a process. `largest` is the bound of a body, in bytes. */
 export function createBodyReader(largest = MAX_BODY): ReadBody {

@@ -157,7 +157,7 @@ const MAX_MESSAGE_LENGTH = 1000;
 const MAX_OBJECTS = 10;
 const MAX_HOLDS = 20;
 
-export const shorten = (message: string): string =>
+const shorten = (message: string): string =>
   message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…` : message;
 
 /** The rollout's hold first. A cause that was there before keeps its time. */
@@ -223,7 +223,7 @@ const isRolledOut = ({ remaining, zones }: GroupFacts): boolean =>
   remaining.length === 0 && !zones.every(isSettledByStatus);
 
 /** True of the clause that no step was made for longer than the deadline. */
-export function whyOverdue({ now, deadlineMs }: StatusInput, progress: GroupProgress | undefined): string | undefined {
+function whyOverdue({ now, deadlineMs }: StatusInput, progress: GroupProgress | undefined): string | undefined {
   const last = parseTimestamp(progress?.lastStepTime ?? "") ?? now;
   return now - last > deadlineMs ? `no step since ${formatTimestamp(last)}` : undefined;
 }
