@@ -21,6 +21,8 @@ function protect(traits: readonly ZoneTraits[], spec: object = {}, more: object 
   });
 }
 
+const UNGUARDED = { reason: "NoWebhook", message: "no webhook asks it", remedy: "" };
+
 const shown = ({ zones }: Protection): string =>
   zones.map(({ healthy, expected, orphaned }) => `${healthy}/${expected}${orphaned ? " orphaned" : ""}`).join(", ");
 
@@ -47,6 +49,7 @@ describe("what a budget protects", () => {
 
   for (const [name, status, reason, protection] of [
     ["two zones", "True", "Protecting", protect([{}, {}])],
+    ["two zones where no webhook asks it", "False", "NoWebhook", protect([{}, {}], {}, { guard: UNGUARDED })],
     ["one zone", "False", "TooFewZones", protect([{}])],
     ["one zone, and an orphaned one", "True", "Protecting", protect([], {}, { zones: orphan(group({}, {}).zones) })],
     ["nothing", "False", "SelectsNothing", protect([])],

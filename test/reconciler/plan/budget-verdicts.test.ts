@@ -1,4 +1,4 @@
-/** Budgets and gates in a look ahead. */
+/** Budgets, gates and orphaned zones in a look ahead. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
@@ -133,4 +133,9 @@ it("a gate between zones adds the time of its checks, which are taken to pass", 
   assert.deepEqual(next?.waits, ["GateWaiting"]);
   // Two successes in a row, ten seconds apart.
   assert.equal(next?.waitMs, 10_000);
+});
+
+it("a group that has pods and no StatefulSet any more waits for them", () => {
+  const { end, holds } = planGroup(worldOf([], { orphans: zonesOf({}) }), 1);
+  assert.deepEqual([end, holds.map(({ reason }) => reason)], ["blocked", ["ZoneOrphaned"]]);
 });

@@ -169,3 +169,11 @@ it("a window that cannot be read is corrected in all zones that have it", () => 
     "correct the annotation that the message names:\nkubectl -n test edit statefulset ingester-zone-a ingester-zone-c",
   );
 });
+
+it("a group without any StatefulSet gets those that its pods name", () => {
+  const objects = ["ingester-zone-a", "ingester-zone-b"].map((name) => ({ kind: "StatefulSet", name }));
+  assert.match(
+    remedyFor("ZoneOrphaned", { ...worldOf([]), message: "", objects }),
+    /^create StatefulSet ingester-zone-a ingester-zone-b again as it was;/,
+  );
+});

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
+import type { MayDownscale } from "../../../reconciler/budget/act/may-disrupt.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { deploy, setStage, notifierOf, tickOnce, type Stage } from "../stage.ts";
@@ -58,7 +59,7 @@ export interface MirrorStage {
   reference(spec: number, status?: number): Promise<void>;
   /** Creates the zones a, b, c…, and waits until their pods are ready. */
   zones(...zones: readonly MirrorZone[]): Promise<void>;
-  pass(answers?: PodAnswers, cluster?: Cluster): Promise<Pass>;
+  pass(answers?: PodAnswers, cluster?: Cluster, mayDownscale?: MayDownscale): Promise<Pass>;
 }
 
 export async function mirrorStage(): Promise<MirrorStage> {
@@ -105,7 +106,7 @@ export async function mirrorStage(): Promise<MirrorStage> {
       for (const [i, zone] of zones.entries()) deploy(stage, "x:1", { zones: ["abcd".charAt(i)], ...zone });
       await stage.time.advance(3000);
     },
-    async pass(answer = () => new Error("unexpected"), cluster = connection) {
+    async pass(answer = () => new Error("unexpected"), cluster = connection, mayDownscale) {
       const patches: string[] = [];
       requests = [];
       answers = answer;
@@ -128,7 +129,11 @@ export async function mirrorStage(): Promise<MirrorStage> {
           return result;
         },
       };
-      const { outcomes } = await tickOnce(stage, recording, { podHttp, notifier });
+      const { outcomes } = await tickOnce(stage, recording, {
+        podHttp,
+        notifier,
+        ...(mayDownscale && { mayDownscale }),
+      });
       await notifier.idle();
       const [outcome] = outcomes;
       if (!outcome) throw new Error("no group");

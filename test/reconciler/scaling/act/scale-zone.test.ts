@@ -7,6 +7,7 @@ import type { Lease, StatefulSet } from "../../../../infra/kubernetes/resources.
 import { keepingLog, reviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
 import type { Effect } from "../../../emulator/faults.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
+import { hold } from "../../../../reconciler/model/decision.ts";
 import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../mirror-stage.ts";
 import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import type { Stage } from "../../stage.ts";
@@ -186,5 +187,33 @@ describe("the reconciler takes no downscale Lease", () => {
       const on = await set(t, wanted, zone);
       assert.deepEqual((await passAndWrites(on)).writes, expected > 3 ? ["PATCH statefulsets"] : DOWNSCALE);
       assert.deepEqual([replicas(on), holderOf(on)], [[expected, 3], undefined]);
+    });
+});
+
+describe("a zone that shrinks asks its budgets", () => {
+  it("and does not shrink while one denies it", async (t) => {
+    const on = await set(t, 2);
+    const { waits } = await on.pass(undefined, undefined, async (zone) => hold("BudgetSpent", "not now", [zone]));
+    assert.deepEqual([waits, replicas(on)], [["BudgetSpent"], [3, 3]]);
+  });
+
+  for (const [name, effect, released, stored] of [
+    ["keeps its reservation with its write", undefined, 0, 2],
+    ["gives it back if the write is refused", { kind: "tooMany", retryAfterSeconds: 60 }, 1, 3],
+    ["keeps it while a write without an answer may take effect", { kind: "dropBefore" }, 0, 3],
+  ] as const)
+    it(name, async (t) => {
+      const on = await set(t, 2);
+      if (effect)
+        on.stage.emulator.faults.inject({
+          effect,
+          verb: "patch",
+          resource: "statefulsets.apps",
+          dryRun: false,
+          times: 1,
+        });
+      let count = 0;
+      await on.pass(undefined, undefined, async () => ({ action: "grant", release: async () => void count++ }));
+      assert.deepEqual([count, replicas(on)], [released, [stored, 3]]);
     });
 });

@@ -1,14 +1,14 @@
 /** What wakes the ticks of a run with PhasedRollouts and no rollout group, and when its checks come (§16.8). */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { createLog } from "../../../../infra/log.ts";
-import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
-import { createPhasedTick } from "../../../../reconciler/phased/act/phased-tick.ts";
-import { run } from "../../../../reconciler/run/run.ts";
-import type { RunInput } from "../../../../reconciler/run/session.ts";
-import { noChecks, runInputOf } from "../../stage.ts";
-import { amend } from "../../../builders.ts";
-import { applySet, createRollout, type PhasedStage, QUIET, setPhasedStage } from "./stage.ts";
+import { createLog } from "../../../infra/log.ts";
+import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
+import { createPhasedTick } from "../../../reconciler/phased/act/phased-tick.ts";
+import { run } from "../../../reconciler/run/run.ts";
+import type { RunInput } from "../../../reconciler/run/session.ts";
+import { noChecks, runInputOf } from "../stage.ts";
+import { amend } from "../../builders.ts";
+import { applySet, createRollout, type PhasedStage, QUIET, setPhasedStage } from "../phased/act/stage.ts";
 
 interface Running {
   readonly stage: PhasedStage;
