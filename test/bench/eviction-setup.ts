@@ -27,7 +27,7 @@ export const PATH =
   (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
     ?.clientConfig.service.path ?? "";
 
-export type ListForm = "json" | "protobuf";
+type ListForm = "json" | "protobuf";
 
 export interface Setup {
   /** Sends reviews of the pods of a group's first zone in turn. */

@@ -10,7 +10,7 @@ export interface Target {
   readonly ca: string;
 }
 
-export interface Load {
+interface Load {
   /** The bytes of HTTP requests, which are sent in turn: `reviewRequest`, `evictionRequest`. */
   readonly requests: readonly string[];
   /** Requests in all, or for how long they are sent. */

@@ -10,7 +10,7 @@ import { formatTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Stage } from "../reconciler/stage.ts";
 
-export interface Ended {
+interface Ended {
   readonly code: number;
   readonly out: string;
   /** Messages that are no result. */
@@ -24,7 +24,7 @@ export interface Terminal {
   readonly json: <T>(line: string) => Promise<T>;
 }
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly isTty?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly size?: { readonly columns: number; readonly rows: number };
@@ -38,7 +38,7 @@ export interface TerminalOptions {
   readonly onWrite?: (text: string) => void;
 }
 
-export interface LeaseTraits {
+interface LeaseTraits {
   /** "" for a Lease that nobody holds. */
   readonly holder?: string;
   /** How long ago the holder took and renewed it, and the last tick began; undefined for none. Milliseconds. */

@@ -13,7 +13,7 @@ import type { Clock } from "../../infra/clock.ts";
 import { dig, type Draft, fieldsOf, timestamp } from "../emulator/objects.ts";
 import type { Store } from "../emulator/store.ts";
 
-export interface CronJobOptions {
+interface CronJobOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly namespace: string;

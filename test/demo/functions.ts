@@ -13,7 +13,7 @@ import type { Store } from "../emulator/store.ts";
 import type { Emulator } from "../emulator/index.ts";
 import { freePort } from "../loopback.ts";
 
-export interface DemoFunctionsOptions {
+interface DemoFunctionsOptions {
   readonly emulator: Emulator;
   readonly clock: Clock;
   /** Has the kubeconfig, and gets the certificate. */

@@ -7,7 +7,7 @@ import type { Emulator } from "../emulator/index.ts";
 import { formatSeconds } from "./picture.ts";
 import type { Screen } from "./screen.ts";
 
-export interface GuardsOptions {
+interface GuardsOptions {
   readonly emulator: Emulator;
   readonly cluster: Cluster;
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import { drawPicture, formatSeconds } from "./picture.ts";
 import { advance, elapsed, isSettled, readZones, summarise, type Progress } from "./progress.ts";
 import type { Screen } from "./screen.ts";
 
-export interface LiveOptions {
+interface LiveOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly screen: Screen;

@@ -17,7 +17,7 @@ export interface DemoReconciler {
 type Level = keyof Log;
 const PAUSE_MS = 1000;
 
-export interface DemoReconcilerOptions {
+interface DemoReconcilerOptions {
   /** The path of a kubeconfig file. */
   readonly kubeconfig: string;
   /** Where the Lease is; the reconciler serves all namespaces. */

@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 import { wrapWords } from "../../cli/output/table.ts";
 import { textOf, type Line, type Picture, type Style } from "./picture.ts";
 
-export interface Output {
+interface Output {
   readonly write: (text: string) => unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -97,5 +97,5 @@ export function clip(line: Line, columns: number): Line {
 }
 
 /** Breaks each span between words. */
-export const wrap = (line: Line, columns: number): Line[] =>
+const wrap = (line: Line, columns: number): Line[] =>
   line.flatMap(({ text, ...rest }) => wrapWords(text, columns).map((part) => [{ ...rest, text: part }]));

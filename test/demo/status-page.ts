@@ -3,7 +3,7 @@ import { runPlain } from "../../functions/http/server.ts";
 import { composeStatusPage } from "../../functions/status/compose.ts";
 import { systemClock } from "../../infra/clock.ts";
 
-export interface DemoStatusPage {
+interface DemoStatusPage {
   readonly url: string;
   /** Resolves once it has stopped. */
   readonly serving: Promise<void>;

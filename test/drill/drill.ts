@@ -20,7 +20,7 @@ import { renderReport, type Report } from "./report.ts";
 import { runDrill } from "./stages.ts";
 
 /** What a drill is done with, and where. */
-export interface Surroundings {
+interface Surroundings {
   readonly cluster: Cluster;
   /** The same cluster for calls that a Ctrl-C does not end. */
   readonly cleanup: Cluster;

@@ -13,9 +13,9 @@ export const MAX_UNAVAILABLE = 1;
 /** Label of all objects of a drill: the name of its run. */
 export const LABEL = "zonewise/drill";
 /** Annotation of all objects of a drill: the time after which their run counts as dead, RFC 3339. */
-export const EXPIRES = "zonewise/drill-expires";
+const EXPIRES = "zonewise/drill-expires";
 /** Milliseconds that a run counts as alive without a renewal, and between two renewals. */
-export const EXPIRY_MS = 60_000;
+const EXPIRY_MS = 60_000;
 export const RENEWAL_MS = 15_000;
 
 /** The stages in their order, with the text at their begin, and the milliseconds that each may take. */

@@ -50,7 +50,7 @@ const ANY_NAME: ReadonlySet<string> = new Set(["events", "poddisruptionbudgets.p
 
 const keysOf = (value: unknown): string[] => Object.keys(fieldsOf(value));
 
-export function checkLabels(labels: unknown, field: string): StatusCause[] {
+function checkLabels(labels: unknown, field: string): StatusCause[] {
   return Object.entries(fieldsOf(labels)).flatMap(([key, value]) => [
     ...(QUALIFIED.test(key) ? [] : [invalidValue(field, key, LABEL_NAME_RULE)]),
     ...(LABEL_VALUE.test(plainText(value)) ? [] : [invalidValue(field, value, LABEL_VALUE_RULE)]),

@@ -43,7 +43,7 @@ export function objectSelector(selector: unknown): MatchesLabels {
 }
 
 /** metav1.LabelSelector in the syntax of the `labelSelector` parameter. */
-export function selectorText(selector: unknown): string {
+function selectorText(selector: unknown): string {
   const labels = Object.entries(fieldsOf(dig(selector, "matchLabels"))).map(
     ([key, value]) => `${key}=${String(value)}`,
   );

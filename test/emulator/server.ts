@@ -41,7 +41,7 @@ const NOT_FOUND_PAGE: Answer = {
 };
 
 /** What is read of a request: an `IncomingMessage`, or one without a socket. */
-export interface Incoming {
+interface Incoming {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;

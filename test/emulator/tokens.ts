@@ -23,7 +23,7 @@ interface Named {
 }
 
 /** What a token is issued for. */
-export interface TokenRequest {
+interface TokenRequest {
   readonly audiences: readonly string[];
   readonly seconds: number;
   /** The pod that the token is bound to: it ends with the pod. */

@@ -18,7 +18,7 @@ export interface Asked {
   readonly headers: IncomingMessage["headers"];
 }
 
-export interface Served {
+interface Served {
   post(
     body: string | Buffer,
     more?: { query?: string; type?: string; method?: string; headers?: Record<string, string> },

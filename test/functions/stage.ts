@@ -55,7 +55,7 @@ export async function writeKubeconfig(t: TestContext, { emulator }: Pick<Stage, 
   return join(folder, "kubeconfig");
 }
 
-export interface ZoneTraits {
+interface ZoneTraits {
   readonly replicas?: number;
   /** The number of ready pods; all by default. */
   readonly ready?: number;
@@ -189,7 +189,7 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
 }
 
 /** The reserver of a cluster without disruption budgets. */
-export const noBudgets: Pick<Reserver, "reserveDownscale" | "release"> = {
+const noBudgets: Pick<Reserver, "reserveDownscale" | "release"> = {
   reserveDownscale: async () => judged(verdict("Allowed", "there is no budget")),
   release: async () => {},
 };

@@ -22,7 +22,7 @@ export interface HostFacts {
   readonly state: State;
 }
 
-export interface HostAnswer {
+interface HostAnswer {
   readonly status: number;
   readonly body: string;
   /** Once it has answered, it reboots. */

@@ -49,7 +49,7 @@ const fresh = () => ({
   last: undefined as Last | undefined,
 });
 
-export interface DispatcherOptions {
+interface DispatcherOptions {
   /** The version that the update repository offers; none if it is the one that runs. */
   readonly offers: string;
   readonly running: () => string;

@@ -245,7 +245,7 @@ const POLICIES: Rules = {
 export const DEFINITION_RULES: readonly Rules[] = [GATES, PHASED, BUDGETS, POLICIES];
 
 /** Where objects of the kind are written: its definition may be one of its own. */
-export interface Home {
+interface Home {
   readonly client: Pick<Client, "call">;
   readonly group: string;
   readonly path: string;

@@ -47,7 +47,7 @@ export const rightsOf = ({ verbs, resources }: Rule): string[] =>
   verbs.flatMap((verb) => resources.map((resource) => `${verb} ${resource}`));
 
 /** A registered webhook. */
-export interface Hook {
+interface Hook {
   readonly name: string;
   readonly path: string;
   readonly failurePolicy: string;

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { WHOLE } from "../runs.ts";
 import { mutate, type Mutation } from "./mutation.ts";
 
-export type MutationResult =
+type MutationResult =
   /** `by` is the first test that failed. */
   | { readonly state: "killed"; readonly by: string }
   /** None of its tests noticed. */

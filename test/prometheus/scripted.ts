@@ -6,7 +6,7 @@ import { readText } from "../../infra/http.ts";
 import { listen } from "../loopback.ts";
 
 /** One query that came in. */
-export interface SeenQuery {
+interface SeenQuery {
   readonly method: string;
   /** Without its query string. */
   readonly path: string;
@@ -19,7 +19,7 @@ export interface SeenQuery {
 }
 
 /** An answer: a number of series, or a status with a body; `hang` for none at all. */
-export type Scripted =
+type Scripted =
   | number
   | { readonly status?: number; readonly body: unknown; readonly headers?: Record<string, string> }
   | "hang";

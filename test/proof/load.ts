@@ -14,7 +14,7 @@ export interface Login {
 }
 
 /** What became of one stream's messages. Times are those of `performance.now()`. */
-export interface Journal {
+interface Journal {
   readonly stream: string;
   /** When message 1, 2, ... was acknowledged. */
   readonly acknowledged: readonly number[];

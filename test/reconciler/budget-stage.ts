@@ -93,7 +93,7 @@ export interface DisruptionOptions {
   readonly unpinned?: boolean;
 }
 
-export interface Process {
+interface Process {
   readonly reserver: Reserver;
   readonly calls: string[];
   /** The number of times that it waited for the cluster. */

@@ -4,7 +4,7 @@
  */
 
 /** Of node:test's events `test:pass` and `test:fail`. */
-export interface Result {
+interface Result {
   readonly name: string;
   readonly nesting: number;
   readonly file?: string | undefined;
@@ -13,7 +13,7 @@ export interface Result {
   readonly details: { readonly type?: string | undefined };
 }
 
-export interface Tally {
+interface Tally {
   readonly note: (kind: "pass" | "fail", result: Result) => void;
   /** The files whose suite has not ended. */
   readonly unfinished: () => string[];

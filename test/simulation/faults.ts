@@ -3,7 +3,7 @@ import { spreadHash } from "../../infra/hash.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { ANSWER_FAULTS, BURST_MS, type Fault, type Shape, WATCH_FAULTS } from "./shape.ts";
 
-export interface FaultsOptions {
+interface FaultsOptions {
   readonly draw: Draw;
   readonly shape: Shape;
   /** Milliseconds since the world began. */
@@ -13,7 +13,7 @@ export interface FaultsOptions {
   readonly onStrike: (cell: string, id: string) => void;
 }
 
-export interface Faults {
+interface Faults {
   /** True if this fault happens at this call site now. */
   readonly strikes: (fault: Fault, site: string) => boolean;
   /** None happens any more. */

@@ -6,7 +6,7 @@ import { POLICIES, POLICY, policyObject } from "./nodes/shape.ts";
 import { insist, type People } from "./person.ts";
 import type { Shape } from "./shape.ts";
 
-export interface Unreadable {
+interface Unreadable {
   readonly what: string;
   readonly spoil: (people: People) => unknown;
   /** As it was written. */

@@ -11,7 +11,7 @@ import { drawShape, type Shape } from "./shape.ts";
 import { drawWider } from "./wider.ts";
 import { drawWindows } from "./windows/shape.ts";
 
-export interface WholeShape {
+interface WholeShape {
   readonly shape: Shape;
   /** The streams of what happens to nodes, and of mistakes. */
   readonly nodeDraw: Draw;

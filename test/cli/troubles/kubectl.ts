@@ -29,7 +29,7 @@ const isLook = (command: string): boolean =>
 export const changesIn = (text: string): string[] => commandsIn(text).filter((command) => !isLook(command));
 export const looksIn = (text: string): string[] => commandsIn(text).filter(isLook);
 
-export interface ShellOptions {
+interface ShellOptions {
   readonly stage: Stage;
   readonly run: Terminal["run"];
   /** What the person does in the editor that `kubectl edit` opens. */

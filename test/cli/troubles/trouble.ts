@@ -204,7 +204,7 @@ function assertUntouched(at: Installation, { changes = [] }: Trouble, { pods, se
   assert.deepEqual(left(specsOf(at)), left(sets));
 }
 
-export const eventsOf = ({ stage }: Installation): string =>
+const eventsOf = ({ stage }: Installation): string =>
   stage.emulator.store
     .list("events", NAMESPACE)
     .map((event) => `${plainText(event["reason"])} ${plainText(event["message"])}`)

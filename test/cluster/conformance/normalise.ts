@@ -3,7 +3,7 @@
  * clusters (UIDs, times, versions, generated names) are replaced by placeholders.
  */
 
-export interface Normaliser {
+interface Normaliser {
   (value: unknown): unknown;
 }
 

@@ -15,7 +15,7 @@ interface Status {
   readonly updateRevision?: string;
 }
 
-export interface SetUnderTest {
+interface SetUnderTest {
   readonly path: string;
   change(template: { image: string }): Promise<void>;
   replace(spec: object): Promise<void>;

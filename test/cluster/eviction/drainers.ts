@@ -6,7 +6,7 @@ import { evictPatiently, type EvictionAnswer } from "../stage/evict.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import type { Stage } from "../stage/stage.ts";
 
-export interface Drainer {
+interface Drainer {
   readonly name: string;
   readonly deleteOptions: (uid: string) => object;
   /** Response codes after which it stops; it retries after all others. */

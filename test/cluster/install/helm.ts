@@ -9,7 +9,7 @@ const ROOT = new URL("../../../", import.meta.url).pathname;
 export const CHART = `${ROOT}infra/helm/zonewise`;
 const BUILD = '. test/plane/settings.sh && "$here/build" "$0" && echo "$BIN/$0"';
 
-export interface Helm {
+interface Helm {
   readonly name: string;
   readonly path: string;
   /** Why its tests are left out; false if they are not. */

@@ -32,7 +32,7 @@ function judge(path: string, { request: { name, object, oldObject } }: Review): 
   );
 }
 
-export interface StandIn {
+interface StandIn {
   readonly port: number;
   /** Ends it as the original ends: without waiting for calls that are under way. */
   readonly kill: () => void;

@@ -10,7 +10,7 @@ type Place = Pick<Stage, "call" | "namespace" | "timeline" | "patchZone">;
 /** One write; resolves with what went wrong, "" if nothing did. */
 type Write = (turn: number) => Promise<string>;
 
-export interface Writes {
+interface Writes {
   /** Legal writes that were not taken, with the time. */
   readonly refused: readonly string[];
   /** Illegal writes that were taken. */
@@ -24,7 +24,7 @@ export interface Writes {
 const PAUSE_MS = 700;
 const taken = (call: Promise<unknown>): Promise<string> => call.then(() => "", String);
 
-export const isRefusal = (trouble: string): boolean => /denied|refuses|not allowed/.test(trouble);
+const isRefusal = (trouble: string): boolean => /denied|refuses|not allowed/.test(trouble);
 
 export function startWrites(place: Place): Writes {
   const counts = new Map<string, number>();
@@ -120,9 +120,7 @@ function buildLegal(place: Place, signal: AbortSignal): Readonly<Record<string, 
 }
 
 /** Dry runs, so that a write that is taken does no harm. */
-export function buildIllegal(
-  place: Pick<Place, "call" | "namespace">,
-): Readonly<Record<string, () => Promise<string>>> {
+function buildIllegal(place: Pick<Place, "call" | "namespace">): Readonly<Record<string, () => Promise<string>>> {
   const sets = `/apis/apps/v1/namespaces/${place.namespace}/statefulsets`;
   return {
     "downscale with no-downscale": () =>
@@ -132,7 +130,7 @@ export function buildIllegal(
 }
 
 /** How the answers to such writes differ, as docs/migrate/rollout-operator.md has it. */
-export const CODES = {
+const CODES = {
   original: { StatefulSet: [400], Scale: [400], Eviction: [403] },
   // A policy that does not know the Scale's object leaves it to the webhook behind it.
   zonewise: { StatefulSet: [403], Scale: [403, 400], Eviction: [429] },

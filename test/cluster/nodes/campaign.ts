@@ -26,7 +26,7 @@ import { until } from "../stage/until.ts";
 import { buildZone, type ZoneOptions } from "../stage/zones.ts";
 import { make } from "../../builders.ts";
 
-export const FROM = "1.0.0";
+const FROM = "1.0.0";
 export const TO = "1.1.0";
 
 export interface PlayedNode extends PlayedHost {

@@ -23,7 +23,7 @@ const HOME = "brupop-bottlerocket-aws";
 export const TEST_LABEL = "zw-test";
 export const AGENT = "brupop-agent-service-account";
 
-export interface TokenTraits {
+interface TokenTraits {
   readonly account?: string;
   readonly audience?: string;
   readonly namespace?: string;

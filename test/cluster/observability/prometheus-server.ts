@@ -19,7 +19,7 @@ export interface Rule {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface RuleGroups {
+interface RuleGroups {
   readonly groups: readonly { readonly name: string; readonly rules: readonly Rule[] }[];
 }
 
@@ -48,7 +48,7 @@ export function compressRules({ groups }: RuleGroups): RuleGroups {
   };
 }
 
-export interface Target {
+interface Target {
   readonly port: number;
   readonly labels: Readonly<Record<string, string>>;
 }

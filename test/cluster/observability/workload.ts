@@ -9,7 +9,7 @@ import { fillVariables } from "./prometheus-server.ts";
 
 const DASHBOARD = new URL("../../../infra/observability/dashboard.json", import.meta.url);
 
-export interface Functions {
+interface Functions {
   readonly metrics: number;
   readonly webhooks: number;
 }

@@ -5,7 +5,7 @@ import { evict, type EvictionAnswer } from "../stage/evict.ts";
 import { createRandom } from "../stage/random.ts";
 import type { Stage } from "../stage/stage.ts";
 
-export interface Evictions {
+interface Evictions {
   /** Evictions that got neither a verdict nor a word on the pod's state. */
   readonly lost: readonly EvictionAnswer[];
   readonly describe: () => string;

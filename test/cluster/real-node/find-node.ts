@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
-export interface Machine {
+interface Machine {
   readonly platform: string;
   /** Undefined where the system has no user ids. */
   readonly uid: number | undefined;

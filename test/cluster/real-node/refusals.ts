@@ -1,7 +1,7 @@
 /** What the installation refuses, each as a kubectl command and the words of its answer. */
 import type { RealStage } from "./stage.ts";
 
-export interface Refusal {
+interface Refusal {
   readonly name: string;
   readonly args: readonly string[];
   readonly input?: object;

@@ -8,7 +8,7 @@ interface Line {
   readonly msg: string;
 }
 
-export interface Run {
+interface Run {
   readonly pod: string;
   readonly lines: readonly Line[];
   /** Milliseconds since the epoch. */

@@ -6,7 +6,7 @@ import type { Admin } from "./client.ts";
 import { until } from "./until.ts";
 
 /** The process to authorize; each has a folder of manifests with a ServiceAccount and RBAC rules. */
-export type Role = "reconciler" | "functions" | "status-page" | "prometheus-secrets";
+type Role = "reconciler" | "functions" | "status-page" | "prometheus-secrets";
 
 export interface Rule {
   readonly verbs: readonly string[];

@@ -18,7 +18,7 @@ export interface Reviews {
   readonly take: (id: string) => Review | undefined;
 }
 
-export interface Balancer {
+interface Balancer {
   readonly port: number;
   readonly reviews: Reviews;
   readonly close: () => void;

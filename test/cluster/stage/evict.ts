@@ -1,7 +1,7 @@
 /** Creates an Eviction (policy/v1) through the API server. */
 import type { Stage } from "./stage.ts";
 
-export interface EvictionOptions {
+interface EvictionOptions {
   /** The query of the request, with its question mark. */
   readonly query?: string;
   readonly deleteOptions?: object | undefined;

@@ -16,7 +16,7 @@ export interface Entry {
 }
 
 /** Returns how many pods of a zone may be unavailable. */
-export type Limit = (zone: string) => number;
+type Limit = (zone: string) => number;
 
 /**
  * Returns one sentence per violation. All pods are deleted by us or by evictions that we allowed, and the

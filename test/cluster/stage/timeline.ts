@@ -5,7 +5,7 @@ import { follow } from "./follow.ts";
 import { SOME_TIME_MS } from "./until.ts";
 import type { Entry, PodState } from "./invariants.ts";
 
-export interface SeenPod extends Omit<Entry, "at"> {
+interface SeenPod extends Omit<Entry, "at"> {
   readonly resourceVersion: string;
 }
 

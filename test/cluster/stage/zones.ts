@@ -57,7 +57,7 @@ export const RESTRICTED = {
   container: { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } },
 };
 
-export interface TemplateOptions {
+interface TemplateOptions {
   readonly group: string;
   /** The zone's name. */
   readonly name: string;

@@ -21,7 +21,7 @@ export interface DrawnNode {
   readonly pods: readonly ("ready" | "unready" | "terminating")[];
 }
 
-export interface NodesPicture {
+interface NodesPicture {
   readonly nodes: readonly DrawnNode[];
   /** The version that the hosts offer. */
   readonly wanted: string;

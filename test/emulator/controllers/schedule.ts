@@ -18,7 +18,7 @@ export const REAL = "sim/real";
  */
 export const RESERVED = "sim/reserved";
 
-export interface Nodes {
+interface Nodes {
   readonly nodes: readonly KubeObject[];
   /** Names of the nodes that pods are bound to, each as often as it has pods. */
   readonly bound: () => readonly (string | undefined)[];

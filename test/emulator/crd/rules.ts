@@ -22,7 +22,7 @@ interface Rule {
 }
 
 /** The violations below `path`; without `old` the value is new. An unchanged value may stay as it is (KEP-4008). */
-export type CheckRules = (value: unknown, old: unknown, path: string) => StatusCause[];
+type CheckRules = (value: unknown, old: unknown, path: string) => StatusCause[];
 
 /** Undefined for a schema without rules. */
 export function compileRules(schema: Fields): CheckRules | undefined {

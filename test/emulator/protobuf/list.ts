@@ -7,7 +7,7 @@ import type { Status } from "../api-error.ts";
 import type { Draft, Fields } from "../objects.ts";
 import { seal, unknownFields, writeItem, writeMessage } from "./write.ts";
 
-export interface ProtobufAnswer {
+interface ProtobufAnswer {
   readonly code: number;
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import { startProcess } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { review } from "../../builders.ts";
 
-export const MUTATING = "/admission/mutate-pod-eviction";
+const MUTATING = "/admission/mutate-pod-eviction";
 export const VALIDATING = "/admission/pod-eviction";
 
 export const reviewOf = (more: Partial<AdmissionRequest> = {}): AdmissionRequest =>

@@ -97,7 +97,7 @@ export const GATE_CASES: readonly GateCase[] = [
   { name: "an invalid gate that is mended", isUpdate: true, spec: asking("up == 0") },
 ];
 
-export interface Said {
+interface Said {
   readonly status: number;
   readonly message: string;
   readonly warning: string;

@@ -162,7 +162,7 @@ interface Stored {
   readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
 }
 
-export interface Outcome {
+interface Outcome {
   readonly stored: Stored;
   readonly warning: string;
 }

@@ -3,7 +3,7 @@ import { createPrivateKey } from "node:crypto";
 import { generate } from "selfsigned";
 import { SERVICE } from "./stage.ts";
 
-export type UpstreamSecret = {
+type UpstreamSecret = {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;

@@ -20,7 +20,7 @@ export interface ReceivedSpan {
   readonly resource: Values;
 }
 
-export interface Collector {
+interface Collector {
   readonly url: string;
   readonly spans: ReceivedSpan[];
 }

@@ -23,7 +23,7 @@ interface PodState {
   timer?: NodeJS.Timeout;
 }
 
-export interface Simulation {
+interface Simulation {
   readonly onNode: (type: string, node: Node) => void;
   readonly onPod: (type: string, pod: Pod) => void;
 }

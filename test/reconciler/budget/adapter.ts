@@ -31,14 +31,14 @@ export interface AskedEviction {
   readonly dryRun?: boolean | undefined;
 }
 
-export interface AskedDownscale {
+interface AskedDownscale {
   readonly statefulSet: string;
   readonly to: number;
   readonly forced?: boolean | undefined;
 }
 
 /** A process on objects that change only between its decisions, or as it writes them. */
-export interface Process {
+interface Process {
   /** As the webhook does, or the rollout. */
   readonly evict: (asked: AskedEviction) => Promise<Verdict>;
   readonly downscale: (asked: AskedDownscale) => Promise<Verdict>;

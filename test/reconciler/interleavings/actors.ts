@@ -8,7 +8,7 @@ import { tickOnce } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
 
-export interface Stage {
+interface Stage {
   readonly stepper: Stepper;
   readonly world: World;
 }

@@ -9,7 +9,7 @@ import type { Stepper } from "./stepper.ts";
 export const FATES = ["lostBefore", "lostAfter", "late", "throttled", "killed"] as const;
 export type Fate = "well" | (typeof FATES)[number];
 
-export interface Wires extends PortOptions {
+interface Wires extends PortOptions {
   readonly stepper: Stepper;
   readonly store: Store;
   readonly fate: (actor: string) => Fate;

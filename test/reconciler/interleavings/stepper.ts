@@ -1,7 +1,7 @@
 /** Many asynchronous actors on one thread, of which exactly one, the chosen one, continues at a time. */
 
 /** A step that could be the next one. */
-export interface Waiting {
+interface Waiting {
   readonly label: string;
   readonly actor: string;
 }

@@ -135,7 +135,7 @@ export function tell(text: string): Told {
   };
 }
 
-export interface Scene {
+interface Scene {
   /** Nodes, separated by commas. */
   readonly nodes: string;
   readonly spec?: object;

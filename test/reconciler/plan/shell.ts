@@ -79,7 +79,7 @@ export function applyScale({ zone, replicas, recordAt }: ScaleZone, cluster: Sma
 }
 
 /** A budget with its reservations, which a grant adds to. */
-export interface StoredGrants {
+interface StoredGrants {
   readonly budget: Budget;
   readonly reservations: Map<string, Reservation>;
 }

@@ -24,7 +24,7 @@ import {
 import { batchLimitOf, countBatches, type RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
 import type { GroupObjects } from "../builders.ts";
 
-export interface Facts extends GroupObjects {
+interface Facts extends GroupObjects {
   readonly gates?: GateVerdicts | undefined;
 }
 

@@ -33,7 +33,7 @@ export interface MirrorZone {
 }
 
 /** The results of a pass: written replicas, requests to pods, and reasons of waiting zones. */
-export interface Pass {
+interface Pass {
   readonly patches: readonly string[];
   readonly requests: readonly string[];
   readonly outcome: Outcome;
@@ -41,7 +41,7 @@ export interface Pass {
 }
 
 /** A pod's answer to POST or DELETE: a body or an error; it was prepared `minutesAgo`. */
-export type PodAnswers = (
+type PodAnswers = (
   method: string,
   ordinal: number,
   zone: string,

@@ -13,7 +13,7 @@ import type { Schedule } from "../schedule.ts";
 import { make } from "../../builders.ts";
 
 export const SECRET = "rollout-operator-self-signed-certificate";
-export const SERVER_NAME = `rollout-operator.${NAMESPACE}.svc`;
+const SERVER_NAME = `rollout-operator.${NAMESPACE}.svc`;
 /** The kubelet looks for changes of a mounted Secret once a minute. */
 const KUBELET_MS = 60_000;
 

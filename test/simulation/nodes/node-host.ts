@@ -23,7 +23,7 @@ export interface NodeHost extends FleetNode {
   readonly register: () => void;
 }
 
-export interface NodeHostOptions {
+interface NodeHostOptions {
   readonly store: Store;
   readonly schedule: Schedule;
   readonly draw: Draw;

@@ -5,7 +5,7 @@ import { BUDGETS, EVICTION_PATHS, LEASES, NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { downscaleOf, reservedOn } from "./stored.ts";
 
-export interface DryRunSafetyOptions {
+interface DryRunSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
 }

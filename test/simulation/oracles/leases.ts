@@ -6,7 +6,7 @@
 import { dig, numberOf, textOf } from "../../emulator/objects.ts";
 import type { Caller } from "../network.ts";
 
-export interface LeaseSafetyOptions {
+interface LeaseSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   /**

@@ -11,7 +11,7 @@ import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, PINNING, 
 import { MISJUDGED_MS, misjudgedMs, secondsBetweenOf, type Shape } from "../shape.ts";
 import { downscaleOf, isLeftBehind, isPinned, isReady, sizeLeft } from "./stored.ts";
 
-export interface SafetyOptions {
+interface SafetyOptions {
   readonly shape: Shape;
   /** Of the zones; that of the installation if undefined. */
   readonly namespace?: string;

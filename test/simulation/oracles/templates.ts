@@ -4,7 +4,7 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 
-export interface TemplateSafetyOptions {
+interface TemplateSafetyOptions {
   readonly zones: readonly string[];
   readonly violated: (what: string) => void;
   readonly now: () => number;

@@ -149,7 +149,7 @@ const budgets: Subject = {
 /** The simulated kubelets are fast, so that a program settles soon. */
 const SIMULATED = { "sim/ready-after-ms": "10", "sim/exit-after-ms": "10", "sim/node": "node-1" };
 
-export function podFields(draw: Draw): Fields {
+function podFields(draw: Draw): Fields {
   return {
     spec: {
       containers: [{ name: "main", image: draw.of(["app:1", "app:2"]) }],

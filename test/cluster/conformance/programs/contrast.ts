@@ -9,7 +9,7 @@ import type { Drawn } from "./generate.ts";
 import { embeddedGround, realGround } from "./grounds.ts";
 import { clear, play, type Played } from "./play.ts";
 
-export interface Contrast {
+interface Contrast {
   /** On the real cluster. */
   readonly entries: readonly Entry[];
   readonly calls: number;

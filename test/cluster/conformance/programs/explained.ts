@@ -14,7 +14,7 @@ export interface Explanation {
 /** Of our own definitions the faults are known in full. */
 const BUILT_IN = /^\d+: (?!\w+ (?:zoneaware|phased|replicat|rolloutg))/;
 
-export const EXPLAINED: readonly Explanation[] = [
+const EXPLAINED: readonly Explanation[] = [
   {
     step: BUILT_IN,
     field: /answer\.invalid\.(?:text|details\.causes)/,

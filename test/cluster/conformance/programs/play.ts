@@ -9,7 +9,7 @@ import type { Entry } from "../stage.ts";
 import { type Call, describeStep, type Program, requestOf } from "./program.ts";
 import { watchNamespace, type Watched } from "./sight.ts";
 
-export interface Settling {
+interface Settling {
   readonly watched: Watched;
   readonly record: () => Entry;
   /** The step's position; -1 before the first. */

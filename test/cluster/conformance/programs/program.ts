@@ -24,7 +24,7 @@ export interface Call {
 }
 
 /** Calls that are sent at once; mostly one. */
-export type Step = readonly Call[];
+type Step = readonly Call[];
 export type Program = readonly Step[];
 
 /** What references are resolved by. */

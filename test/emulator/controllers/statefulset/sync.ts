@@ -20,7 +20,7 @@ import { syncRevisions } from "./revisions.ts";
 
 const NOTHING = { create: [], remove: [], identify: [] };
 
-export interface SetView {
+interface SetView {
   readonly set: StatefulSet;
   /** The pods that bear its name, or that it controls. */
   readonly pods: readonly Pod[];
