@@ -188,7 +188,7 @@ const isUpdated = ({ replicas, status }: Zone): boolean => status.updated > 0 &&
  * The requirement of a zone before it may begin: nothing, a record, or passed checks at a point. Without a record the
  * zone could not be distinguished from later ones.
  */
-export type Need = "Nothing" | "Record" | Exclude<Point, "AfterLastZone">;
+type Need = "Nothing" | "Record" | Exclude<Point, "AfterLastZone">;
 
 /** By the record of the current rollout. */
 export function needOf({ when }: Pick<Gate, "when">, { zones }: GateRecord, zone: Zone): Need {

@@ -23,7 +23,7 @@ import {
 import type { Mirror } from "../model/annotations.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./delayed.ts";
 
-export interface ScalingDecision {
+interface ScalingDecision {
   /** The next step: a hold if only waiting is left, undefined if nothing is left. */
   readonly next: ScalingStep | undefined;
   /** Why zones that have had their turn are not scaled, in the order of their turns. */

@@ -84,7 +84,7 @@ export async function gatherTracker(cluster: Cluster, tracker: Ref, call?: Call)
  * themselves carry their annotations. No pending downscale may be concluded between reading the zones and this. Throws
  * the error of the API server.
  */
-export async function gatherDownscales(
+async function gatherDownscales(
   cluster: Cluster,
   zones: readonly Zone[],
   { zoneTracker, now }: Pick<ScalingTools, "zoneTracker"> & Pick<ZoneTimes, "now">,
