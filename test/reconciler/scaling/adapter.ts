@@ -69,7 +69,11 @@ export async function scale(facts: Facts): Promise<Decision> {
   const { now, statefulSets, pods, tracker = {}, pending } = facts;
   const [{ metadata = {} } = {}] = statefulSets;
   const lease = nameLease(metadata.labels?.["rollout-group"], metadata.name ?? "");
-  const note = { name: lease, annotations: { "zonewise/pending-downscales": JSON.stringify(pending) } };
+  const note = {
+    name: lease,
+    resourceVersion: "1",
+    annotations: { "zonewise/pending-downscales": JSON.stringify(pending) },
+  };
   const { cluster, change } = keepObjects(
     {
       statefulsets: statefulSets,
