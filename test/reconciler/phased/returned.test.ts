@@ -1,7 +1,9 @@
 /** Pods that have passed no step, and go back: after a scale-out, after a revert, and if they cannot come up (§16.15). */
-import { HELD } from "./adapter.ts";
-import { ago, NEW, OLD, rolling } from "./builders.ts";
-import { checking, held, NEWER, passed, released, ROLLED_BACK, table } from "./table.ts";
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { decide, HELD } from "./adapter.ts";
+import { ago, factsOf, NEW, OLD, rolling } from "./builders.ts";
+import { checking, decideIn, held, NEWER, passed, released, ROLLED_BACK, table } from "./table.ts";
 
 /** Three pods are judged, two of them released. */
 const JUDGED = { replicas: 3 };
@@ -118,6 +120,13 @@ table("scaled in the middle of a rollout", [
     "partition 3 Guard",
   ],
 ]);
+
+it("a step that begins above the pods that a scale-out added remembers which are judged: the others return", () => {
+  const scene = held("onnnn", rolling(1, JUDGED));
+  const begun = decide(factsOf(scene));
+  assert.ok(begun.action === "report");
+  assert.equal(decideIn({ ...scene, status: begun.status }), "replace db-4");
+});
 
 const PASSED = { status: "WaitForChecks", consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) };
 
