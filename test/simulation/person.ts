@@ -1,5 +1,5 @@
 /** How a person acts on the world: what all actions are made of. */
-import { dig, type Draft } from "../emulator/objects.ts";
+import type { Draft } from "../emulator/objects.ts";
 import type { Sent } from "../emulator/in-process.ts";
 import type { Draw } from "./draw.ts";
 import { NAMESPACE } from "./names.ts";
@@ -90,19 +90,20 @@ export async function afflict(
 }
 
 /**
- * Creates a deleted object again, once the one before is gone, unless somebody else has. Its pods may be on a node that
+ * Creates a deleted object again, once the one before is gone, unless somebody else has made a StatefulSet. Its pods may be on a node that
  * comes back only when the trouble ends: the action ends before that, and the person goes on trying.
  */
 export function recreate(people: People, path: string, object: Draft): Promise<unknown> {
   const { schedule, world } = people;
   const end = schedule.now() + 2 * GONE_MS;
-  const place = `${path}/${object.metadata?.name ?? ""}`;
-  const stays = ({ status, body }: Awaited<ReturnType<typeof world.ask>>): boolean =>
-    status === 200 && dig(body, "metadata", "deletionTimestamp") === undefined;
+  const isMade = (): boolean => {
+    const found = path === SETS && world.store.get("statefulsets.apps", NAMESPACE, object.metadata?.name ?? "");
+    return found !== undefined && found !== false && found.metadata.deletionTimestamp === undefined;
+  };
   const insistOn = async (): Promise<void> => {
     while (schedule.now() < end) {
       const { status } = await world.ask("human", "POST", path, object);
-      if (status === 201 || (status === 409 && stays(await world.ask("human", "GET", place)))) return;
+      if (status === 201 || (status === 409 && isMade())) return;
       await pause(people, 2000);
     }
   };
