@@ -18,7 +18,7 @@ import { EVICTION_PATH, readOriginal } from "./original.ts";
 import { readCpuMs, readResidentMb } from "./peak.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { evictionRequest, type LoadFigures, reviewRequest, sendLoad } from "./review-load.ts";
-import { prepareServers, type ReviewServer, type StartServer } from "./review-server.ts";
+import { prepareServers, type Program, type ReviewServer, type StartServer } from "./review-server.ts";
 import { benchRollout } from "./rollout.ts";
 import { type Bench, type BenchEnvironment, median, type Row } from "./row.ts";
 import { benchSettled } from "./settled.ts";
@@ -54,12 +54,12 @@ type Started = Parameters<StartServer>[0];
 type Play = (rival: ReviewServer) => Promise<LoadFigures>;
 
 export const benchCompare: Bench = async (environment) => {
-  readOriginal(process.env);
+  const original = readOriginal(process.env);
   const { KUBECONFIG: kubeconfig } = process.env;
   if (!kubeconfig) throw new Error("KUBECONFIG is not set: it names the control plane that both servers ask");
   const rows = [...(await benchSettled(environment)), ...(await benchRollout(environment))];
   endControllers(dirname(kubeconfig));
-  return [...rows, ...(await benchServers(environment, kubeconfig))];
+  return [...rows, ...(await benchServers(environment, kubeconfig, original))];
 };
 
 /** Ends them by the pid files of the plane. */
@@ -70,8 +70,7 @@ function endControllers(plane: string): void {
   }
 }
 
-async function benchServers(environment: BenchEnvironment, kubeconfig: string): Promise<Row[]> {
-  const original = readOriginal(process.env);
+async function benchServers(environment: BenchEnvironment, kubeconfig: string, original: Program): Promise<Row[]> {
   await createPods(kubeconfig);
   const startServer = await prepareServers(environment.scratch, await readFile(kubeconfig, "utf8"));
   const args = [...NODE_ARGS, ...SERVER_ARGS, join(environment.dist, "functions/serve.js")];

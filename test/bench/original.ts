@@ -3,11 +3,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parse } from "yaml";
 import { certify } from "../certify.ts";
 import { ORIGINAL_FLAGS, variableOf } from "../docs/reference/flags.ts";
 import { freePort } from "../loopback.ts";
-import type { Program } from "./review-server.ts";
+import { NAME } from "./review-load.ts";
+import { placeOf, type Program } from "./review-server.ts";
 
 /** The path of its eviction webhook. */
 export const EVICTION_PATH = process.env["ORIGINAL_EVICTION_PATH"] ?? "/admission/pod-eviction";
@@ -61,15 +61,13 @@ interface DaemonOptions {
 /** Starts the program of ORIGINAL as a daemon, with its default intervals. */
 export async function startDaemon({ namespace, kubeconfig, scratch }: DaemonOptions): Promise<ChildProcess> {
   const { command, args } = readOriginal(process.env);
-  const { certPem, keyPem } = await certify("rollout-operator.default.svc");
+  const { certPem, keyPem } = await certify(NAME);
   const files = { kubeconfig, crt: certPem, key: keyPem };
   const path = (name: keyof typeof files): string => join(scratch, `original-${namespace}.${name}`);
   for (const [name, text] of Object.entries(files)) await writeFile(path(name as keyof typeof files), text);
-  const { clusters } = parse(kubeconfig) as { clusters: { cluster: { server: string } }[] };
   const variables = {
     KUBERNETES_NAMESPACE: namespace,
-    KUBERNETES_CONFIG_FILE: path("kubeconfig"),
-    KUBERNETES_API_URL: clusters[0]?.cluster.server ?? "",
+    ...placeOf(path("kubeconfig"), kubeconfig),
     SERVER_TLS_CERT_FILE: path("crt"),
     SERVER_TLS_KEY_FILE: path("key"),
     SERVER_TLS_PORT: String(await freePort()),

@@ -70,7 +70,7 @@ export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): 
 }
 
 /** Where the API server is, for a program that reads no KUBECONFIG. */
-function placeOf(file: string, text: string): Record<string, string> {
+export function placeOf(file: string, text: string): Record<string, string> {
   const { clusters } = parse(text) as { clusters: { cluster: { server: string } }[] };
   return { KUBERNETES_CONFIG_FILE: file, KUBERNETES_API_URL: clusters[0]?.cluster.server ?? "" };
 }

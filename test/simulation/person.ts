@@ -97,8 +97,9 @@ export function recreate(people: People, path: string, object: Draft): Promise<u
   const { schedule, world } = people;
   const end = schedule.now() + 2 * GONE_MS;
   const isMade = (): boolean => {
-    const found = path === SETS && world.store.get("statefulsets.apps", NAMESPACE, object.metadata?.name ?? "");
-    return found !== undefined && found !== false && found.metadata.deletionTimestamp === undefined;
+    if (path !== SETS) return false;
+    const found = world.store.get("statefulsets.apps", NAMESPACE, object.metadata?.name ?? "");
+    return found !== undefined && found.metadata.deletionTimestamp === undefined;
   };
   const insistOn = async (): Promise<void> => {
     while (schedule.now() < end) {

@@ -244,9 +244,9 @@ async function releaseAll(grants: Iterable<Grant>, { fence }: Pick<Context, "fen
 
 /**
  * Patches the status of the zone, and returns its resourceVersion; throws `Conflict` if the zone has changed or was
- * recreated since it was read. Without `status` it only checks that: it detects a zone that was paused, scaled or given another template meanwhile. Status
- * patches call no admission webhooks. The patch has no UID: a wrong UID would be answered with 422 before the versions
- * are compared.
+ * recreated since it was read. Without `status` it only checks that: it detects a zone that was paused, scaled or given
+ * another template meanwhile. Status patches call no admission webhooks. The patch has no UID: a wrong UID would be
+ * answered with 422 before the versions are compared.
  */
 export async function patchZoneStatus(zone: Zone, { cluster, fence }: Actor, status?: object): Promise<string> {
   const { name, namespace, resourceVersion } = zone;
