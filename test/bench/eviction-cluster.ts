@@ -13,7 +13,7 @@ import { parse } from "yaml";
 import { startEmulator } from "../emulator/index.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { podJson } from "./pod-list.ts";
-import { add, pod, statefulSet } from "../builders.ts";
+import { add, pod, statefulSet } from "../builders/objects.ts";
 
 export interface BenchGroup {
   readonly name: string;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Emulator } from "../emulator/index.ts";
 import { managedFields, podSpec } from "./pod-list.ts";
-import { statefulSet } from "../builders.ts";
+import { statefulSet } from "../builders/objects.ts";
 
 const SETS = "statefulsets.apps";
 

@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 import { parse } from "yaml";
 import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
-import { add, statefulSet } from "../builders.ts";
+import { add, statefulSet } from "../builders/objects.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import type { KubeObject } from "../emulator/store.ts";
 import { PATH } from "./eviction-setup.ts";

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import { visitEach } from "../../infra/slots.ts";
 import type { Admin } from "../cluster/stage/client.ts";
-import { make, statefulSet } from "../builders.ts";
+import { make, statefulSet } from "../builders/objects.ts";
 import { podJson, podSpec } from "./pod-list.ts";
 
 const NAMESPACE = "default";

@@ -1,6 +1,6 @@
 /** Sends reviews of downscales and evictions to a webhook server over TLS, on connections that are kept. */
 import { connect, type TLSSocket } from "node:tls";
-import { make } from "../builders.ts";
+import { make } from "../builders/objects.ts";
 
 /** The name in the certificate of a bench's server. */
 export const NAME = "zonewise.default.svc";

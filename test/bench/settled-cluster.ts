@@ -13,7 +13,7 @@ import { startEmulator } from "../emulator/index.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { define } from "../demo/definitions.ts";
 import { createGroups, type Size } from "./groups.ts";
-import { add } from "../builders.ts";
+import { add } from "../builders/objects.ts";
 
 interface Settled extends Size {
   /** Where the eviction webhook is served; undefined if none is to be registered. */

@@ -9,7 +9,7 @@ import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { readGate } from "../../reconciler/gates/gate.ts";
 import { findImpossible, sampleValues } from "../../reconciler/gates/placeholder-values.ts";
 import { fillPlaceholders } from "../../reconciler/checks/placeholders.ts";
-import { gateOf } from "../reconciler/gates/builders.ts";
+import { gateOf } from "../builders/gates.ts";
 import { EXAMPLES, FOUND } from "./expressions.ts";
 import { readPage } from "./pages.ts";
 

@@ -7,7 +7,7 @@ import { marks, type Run } from "./plan.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { startEmulator } from "../emulator/index.ts";
-import { pod } from "../builders.ts";
+import { pod } from "../builders/objects.ts";
 
 /** A watch that breaks is opened again after a second, here after some milliseconds. */
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };

@@ -5,7 +5,7 @@ import { removePlace } from "./place.ts";
 import { LABEL, marks } from "./plan.ts";
 import { BUDGETS } from "../simulation/names.ts";
 import { NAMESPACE, openInstallation } from "./installation.ts";
-import { make } from "../builders.ts";
+import { make } from "../builders/objects.ts";
 
 const RUN = "zonewise-drill-b1c2d";
 const budget = (name: string, run: string, now: number) =>

@@ -1,7 +1,7 @@
 /** The objects and stages of a drill, and their bounds: counts, times, rights. Pure. */
 import { readRight, type Right } from "./rights.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { make } from "../builders.ts";
+import { make } from "../builders/objects.ts";
 
 export const ZONES: readonly string[] = ["a", "b", "c"];
 /** Pods of a zone, before and after the downscale. */

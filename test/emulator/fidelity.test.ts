@@ -8,7 +8,7 @@ import { manualClock } from "./clock.ts";
 import { createCluster, pod, statefulSet, template } from "./controllers/test-cluster.ts";
 import { configMap, CONFIG_MAPS, startFixture } from "./fixture.ts";
 import { dig, listOf } from "./objects.ts";
-import { add } from "../builders.ts";
+import { add } from "../builders/objects.ts";
 
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const PODS = "/api/v1/namespaces/default/pods";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CONFIG_MAPS, configMap, MERGE, startFixture } from "./fixture.ts";
 import { dig, listOf } from "./objects.ts";
-import { add, pod } from "../builders.ts";
+import { add, pod } from "../builders/objects.ts";
 
 const ONE = `${CONFIG_MAPS}/a`;
 const OTHER_UID = "11111111-2222-3333-4444-555555555555";

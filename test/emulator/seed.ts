@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 import { withDefaults } from "./defaults.ts";
 import { timestamp } from "./objects.ts";
 import type { Store } from "./store.ts";
-import { make } from "../builders.ts";
+import { make } from "../builders/objects.ts";
 
 /** Creates two namespaces, and a ready node in each of three zones: node-1 in zone-1 and so on. */
 export function seedCluster(store: Store, clock: Clock): void {

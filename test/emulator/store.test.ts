@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { manualClock } from "./clock.ts";
 import { createStore } from "./store.ts";
 import type { KubeObject, Store } from "./store.ts";
-import { make } from "../builders.ts";
+import { make } from "../builders/objects.ts";
 
 const object = (name: string, data: number) => make("ConfigMap", name, { namespace: "n", data: { data } });
 

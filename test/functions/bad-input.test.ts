@@ -20,7 +20,7 @@ import { judged, NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import { reviewText, serve } from "./http.ts";
 import { startPrepareDownscale } from "./stage.ts";
 import { either, runs, some } from "../runs.ts";
-import { make } from "../builders.ts";
+import { make } from "../builders/objects.ts";
 import { usedBytes } from "../used-bytes.ts";
 
 /** A cluster without objects that refuses all writes. */

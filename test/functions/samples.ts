@@ -1,5 +1,5 @@
 import type { AdmissionRequest, Answer, RequestContext, Webhook } from "../../functions/http/webhook.ts";
-import { review } from "../builders.ts";
+import { review } from "../builders/reviews.ts";
 
 /** In the form that the API server sends. */
 export const request = {

@@ -21,7 +21,8 @@ import type { Clock as EmulatorClock } from "../emulator/clock.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import { listen, toLoopback } from "../loopback.ts";
 import { connectionOf } from "./connection.ts";
-import { pod, review, statefulSet } from "../builders.ts";
+import { pod, statefulSet } from "../builders/objects.ts";
+import { review } from "../builders/reviews.ts";
 
 export interface Stage {
   readonly emulator: Emulator;

@@ -15,7 +15,8 @@ import { assertSaid, GATE_CASES, STORED, writeGate } from "./phased/gate-cases.t
 import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
 import { register } from "./serve-one.ts";
 import { createZone, keepingLog, playPods, setStage, startPrepareDownscale } from "./stage.ts";
-import { amend, review } from "../builders.ts";
+import { amend } from "../builders/objects.ts";
+import { review } from "../builders/reviews.ts";
 
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE = "application/merge-patch+json";

@@ -17,8 +17,9 @@ import { REVISIONS } from "../emulator/controllers/statefulset/revisions.ts";
 import { syncSet } from "../emulator/controllers/statefulset/sync.ts";
 import { isTrue, put, type Draft, type KubeObject } from "../emulator/objects.ts";
 import { createStore } from "../emulator/store.ts";
-import { type GroupObjects, statefulSetObject, type ZoneTraits } from "./builders.ts";
-import { add } from "../builders.ts";
+import type { GroupObjects } from "../builders/groups.ts";
+import { add } from "../builders/objects.ts";
+import { statefulSetObject, type ZoneTraits } from "../builders/zones.ts";
 import { readGroup } from "./rollout/adapter.ts";
 
 export const NAMESPACE = "test";
@@ -148,7 +149,7 @@ export function createSmallCluster(startAt = Date.parse("2026-01-01T12:00:00Z"))
       const object = statefulSetObject(traits) as unknown as Draft;
       const spec = { ...(object["spec"] as object), podManagementPolicy: "Parallel" };
       const labels = { name: traits.name ?? "", ...traits.selected };
-      const blank = { ...object, apiVersion: "apps/v1", kind: "StatefulSet", spec, status: { replicas: 0 } };
+      const blank = { ...object, spec, status: { replicas: 0 } };
       store.create(STATEFUL_SETS, put(blank, ["spec", "template"], templateOf(template, labels)));
     },
 

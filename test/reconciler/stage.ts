@@ -11,7 +11,7 @@ import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/ac
 import type { RunInput } from "../../reconciler/run/session.ts";
 import { createSteps, tick, type TickInput } from "../../reconciler/run/tick.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
-import { statefulSet } from "../builders.ts";
+import { statefulSet } from "../builders/objects.ts";
 import { startEmulator, type ApiOptions, type Emulator } from "../emulator/index.ts";
 
 export interface Stage {

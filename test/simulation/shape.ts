@@ -7,7 +7,7 @@ import { BUDGET, GROUP, NAMESPACE } from "./names.ts";
 import type { DeletionsShape } from "./deletions/shape.ts";
 import { type HostFault, type NodesShape, ZONE_LABEL } from "./nodes/shape.ts";
 import { windowAnnotations, type WindowsShape } from "./windows/shape.ts";
-import { make } from "../builders.ts";
+import { make } from "../builders/objects.ts";
 
 export const FAULTS = [
   "requestLost",

@@ -40,7 +40,7 @@ import type { Schedule } from "./schedule.ts";
 import { BUDGETS, NAMESPACE, TWIN, VALIDATING } from "./names.ts";
 import { budgetObject, DELAYED_PATH, type Shape, templateObject, TEMPLATES, zoneObject } from "./shape.ts";
 import { forBoth, twinObjects } from "./wider.ts";
-import { add } from "../builders.ts";
+import { add } from "../builders/objects.ts";
 
 export interface WorldOptions {
   readonly schedule: Schedule;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { add, amend } from "../../builders.ts";
+import { add, amend } from "../../builders/objects.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { budgetDefinition, writeBudget } from "../../reconciler/budget-stage.ts";

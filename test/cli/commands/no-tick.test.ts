@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import { add, amend, drop, type Kind, statefulSet, type Traits } from "../../builders.ts";
+import { add, amend, drop, type Kind, statefulSet, type Traits } from "../../builders/objects.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal, writeLease } from "../stage.ts";

@@ -1,7 +1,7 @@
 /** What the commands say of pods that a deleted StatefulSet has left behind. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 import { define } from "../../demo/definitions.ts";
 import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
-import { add, amend, drop } from "../../builders.ts";
+import { add, amend, drop } from "../../builders/objects.ts";
 import { define } from "../../demo/definitions.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";

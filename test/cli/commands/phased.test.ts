@@ -11,7 +11,7 @@ import {
   setPhasedStage,
   type PhasedStage,
 } from "../../reconciler/phased/act/stage.ts";
-import { amend, drop } from "../../builders.ts";
+import { amend, drop } from "../../builders/objects.ts";
 import { define } from "../../demo/definitions.ts";
 import { openTerminal } from "../stage.ts";
 

@@ -8,7 +8,7 @@ import { createLog } from "../../../infra/log.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 import { define } from "../../demo/definitions.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "../../reconciler/stage.ts";

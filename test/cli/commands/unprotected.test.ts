@@ -1,7 +1,7 @@
 /** What the commands say of an eviction webhook that cannot be called: with a budget, and without one. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import { add, amend, drop } from "../../builders.ts";
+import { add, amend, drop } from "../../builders/objects.ts";
 import { openGuarded } from "../guard-stage.ts";
 
 /** Nothing ticks, so that nothing is recorded. */

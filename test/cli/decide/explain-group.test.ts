@@ -9,8 +9,8 @@ import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
 import { goneHealth, readyHealth } from "../../../reconciler/model/health.ts";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
-import { LAST, TOO_LONG } from "../../reconciler/builders.ts";
-import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
+import { worldOf } from "../../builders/groups.ts";
+import { LAST, NOON, TOO_LONG } from "../../builders/zones.ts";
 import { budgetOf, OUTDATED, recorded, withBudget, WORLDS, zonesOf } from "./worlds.ts";
 import type { World } from "../../../reconciler/plan/world.ts";
 
@@ -63,7 +63,7 @@ const reservedFor = (world: World, kind: "eviction" | "rollout"): World => ({
         kind,
         uid: "uid-ingester-zone-a-0",
         pinned: true,
-        time: new Date(NOW).toISOString(),
+        time: new Date(NOON).toISOString(),
         by: "another",
       },
     },

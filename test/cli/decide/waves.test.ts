@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { orderDrains, splitsOf, type DrainNode } from "../../../cli/decide/waves.ts";
-import { worldOf } from "../../reconciler/plan/builders.ts";
+import { worldOf } from "../../builders/groups.ts";
 import { zonesOf } from "./worlds.ts";
 
 const [pod = assert.fail()] = worldOf(zonesOf({})).zones.flatMap(({ pods }) => pods);

@@ -5,10 +5,10 @@ import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { describeHolds } from "../../../reconciler/group-status/decide-status.ts";
 import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
-import { budgetObject } from "../../reconciler/budget/builders.ts";
-import { group, LAST, PREVIOUS, TOO_LONG, type ZoneTraits } from "../../reconciler/builders.ts";
+import { budgetObject } from "../../builders/budgets.ts";
+import { group, worldOf } from "../../builders/groups.ts";
+import { LAST, NOON, PREVIOUS, TOO_LONG, type ZoneTraits } from "../../builders/zones.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
-import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
 
 export const OUTDATED: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
 
@@ -44,7 +44,7 @@ export function recorded(reason: Reason): Partial<RolloutGroupStatus> {
     replaced: 0,
   } as const;
   const scalingHolds = [hold(reason, `${zone?.name} was not scaled: ${reason}`, zone ? [zone] : [])];
-  const common = { earlier: {}, generation: 1, deadlineMs: 1, now: NOW, tookMs: 0, passes: 1 };
+  const common = { earlier: {}, generation: 1, deadlineMs: 1, now: NOON, tookMs: 0, passes: 1 };
   return { holds: describeHolds({ ...common, facts: { ...facts, scalingHolds, failing: false } }, undefined) };
 }
 

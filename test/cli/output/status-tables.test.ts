@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { GroupState } from "../../../cli/decide/group-state.ts";
 import { colourful, plain } from "../../../cli/output/text.ts";
 import { renderGroup, renderGroups } from "../../../cli/output/status-tables.ts";
-import { zone } from "../../reconciler/builders.ts";
+import { zone } from "../../builders/groups.ts";
 import type { StoredHold, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 
 const NOW = Date.parse("2026-11-22T03:00:00Z");

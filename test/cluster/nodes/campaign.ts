@@ -24,7 +24,7 @@ import { reportNode } from "../../emulator/controllers/report-node.ts";
 import type { OpenStage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone, type ZoneOptions } from "../stage/zones.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 const FROM = "1.0.0";
 export const TO = "1.1.0";

@@ -14,7 +14,7 @@ import { until } from "../stage/until.ts";
 import { serverVariables, startEntry, type TestProcess } from "../stage/process.ts";
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
 import type { Place } from "../stage/place.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
 const FOLDER = "infra/manifests/node-updates";

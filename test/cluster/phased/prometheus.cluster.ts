@@ -6,7 +6,7 @@ import { createPrometheusClient, type PrometheusQuery } from "../../../infra/pro
 import { fillPlaceholders } from "../../../reconciler/checks/placeholders.ts";
 import { sampleValues } from "../../../reconciler/gates/placeholder-values.ts";
 import { FOUND } from "../../docs/expressions.ts";
-import { gateOf } from "../../reconciler/gates/builders.ts";
+import { gateOf } from "../../builders/gates.ts";
 import { PROMETHEUS_MISSING, startGuard, startRealPrometheus, type RealPrometheus } from "../../prometheus/real.ts";
 
 describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {

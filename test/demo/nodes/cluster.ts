@@ -10,7 +10,7 @@ import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../../../reconciler/no
 import { reportNode } from "../../emulator/controllers/report-node.ts";
 import { dig, type Draft, isTrue, put } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
-import { add } from "../../builders.ts";
+import { add } from "../../builders/objects.ts";
 import { define } from "../definitions.ts";
 import type { DrawnNode } from "./picture.ts";
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { put, type KubeObject } from "../objects.ts";
 import type { Pod } from "./objects.ts";
 import { pickNode } from "./schedule.ts";
-import { pod as podOf, stored, make } from "../../builders.ts";
+import { make, pod as podOf, stored } from "../../builders/objects.ts";
 
 const node = (name: string, labels: Record<string, string>): KubeObject => stored(make("Node", name, { labels }));
 const NODES = [

@@ -7,7 +7,7 @@ import type { Draft, KubeObject } from "../objects.ts";
 import { createStore } from "../store.ts";
 import { startControllers } from "./index.ts";
 import type { Pod, StatefulSet } from "./objects.ts";
-import { pod as podOf, statefulSet as zoneOf, add } from "../../builders.ts";
+import { add, pod as podOf, statefulSet as zoneOf } from "../../builders/objects.ts";
 
 const NAMESPACE = "default";
 

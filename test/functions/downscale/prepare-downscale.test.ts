@@ -2,20 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AdmissionRequest } from "../../../functions/http/webhook.ts";
-import type { ZoneTraits } from "../../reconciler/builders.ts";
+import { statefulSetObject, type ZoneTraits } from "../../builders/zones.ts";
 import { admit } from "../../reconciler/downscale/adapter.ts";
-import {
-  ago,
-  explain,
-  factsOf,
-  HTTP,
-  judged,
-  LAST,
-  type More,
-  NOW,
-  setOf,
-  shrink,
-} from "../../reconciler/downscale/scene.ts";
+import { ago, explain, factsOf, HTTP, judged, LAST, type More, NOW, shrink } from "../../reconciler/downscale/scene.ts";
 import { reviewOf, startPrepareDownscale } from "../stage.ts";
 
 const A = "ingester-zone-a";
@@ -23,8 +12,8 @@ const LABEL = "grafana.com/prepare-downscale";
 const POSTS = [`POST ${A}-2`, `POST ${A}-1`];
 const apps = (kind: string, resource: string): Partial<AdmissionRequest> => ({
   resource: { group: "apps", version: "v1", resource },
-  oldObject: { ...setOf(judged({})), kind },
-  object: { ...setOf(judged({ replicas: 1 })), kind },
+  oldObject: { ...statefulSetObject(judged({})), kind },
+  object: { ...statefulSetObject(judged({ replicas: 1 })), kind },
 });
 
 describe("a request that is no downscale of a StatefulSet", () => {
@@ -169,7 +158,7 @@ describe("the pods that are prepared", () => {
     });
 
   it("not those of an object that has changed since it was read: the API server refuses it", async () => {
-    const { metadata, ...rest } = setOf(judged({ replicas: 1 }));
+    const { metadata, ...rest } = statefulSetObject(judged({ replicas: 1 }));
     const review = { object: { ...rest, metadata: { ...metadata, resourceVersion: "7" } } };
     const { allowed, called } = await shrink(1, [{}], { review });
     assert.deepEqual([allowed, called], [true, []]);
@@ -178,7 +167,7 @@ describe("the pods that are prepared", () => {
   for (const version of ["0", "00", "01"])
     for (const viaScale of [false, true])
       it(`those of a ${viaScale ? "Scale" : "StatefulSet"} with resourceVersion ${version}, which the API server stores`, async () => {
-        const { metadata, spec, ...type } = setOf(judged({}));
+        const { metadata, spec, ...type } = statefulSetObject(judged({}));
         const at = (resourceVersion: string, replicas: number): object => ({
           ...(viaScale ? { apiVersion: "autoscaling/v1", kind: "Scale" } : type),
           metadata: { ...metadata, resourceVersion },
@@ -265,7 +254,7 @@ describe("other ordinals (spec.ordinals.start)", () => {
   ];
   for (const [name, before, after, allowed, labels = {}] of CASES)
     it(`${name}: ${allowed ? "allowed" : "refused"}`, async () => {
-      const at = ([start, replicas]: Ordinals): object => setOf(judged({ start, replicas, labels }));
+      const at = ([start, replicas]: Ordinals): object => statefulSetObject(judged({ start, replicas, labels }));
       const review = { oldObject: at(before), object: at(after) };
       const decision = await shrink(after[1], [{ replicas: before[1] }], { review });
       const message =
@@ -280,7 +269,7 @@ describe("other ordinals (spec.ordinals.start)", () => {
 
 describe("the record of a downscale", () => {
   it("is in the answer for a StatefulSet that has no annotations yet, too", async () => {
-    const { metadata, ...rest } = setOf(judged({ replicas: 1 }));
+    const { metadata, ...rest } = statefulSetObject(judged({ replicas: 1 }));
     const { annotations: _, ...bare } = metadata ?? {};
     const object = { ...rest, metadata: bare };
     const { patch } = await shrink(1, [{}], { review: { object } });
@@ -336,7 +325,7 @@ it("an error denies a downscale and nothing else", () => {
     cluster,
     clock: { now: () => NOW, monotonic: () => NOW, sleep: async () => {} },
   });
-  const zone = setOf({});
+  const zone = statefulSetObject({});
   const fault = new Error("at /secret/path.ts");
   assert.match(
     webhook.onFault(fault, reviewOf(zone, 1)).message ?? "",

@@ -4,7 +4,7 @@ import { createPodEviction } from "../../../functions/eviction/pod-eviction.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { startProcess } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
-import { review } from "../../builders.ts";
+import { review } from "../../builders/reviews.ts";
 
 const MUTATING = "/admission/mutate-pod-eviction";
 export const VALIDATING = "/admission/pod-eviction";

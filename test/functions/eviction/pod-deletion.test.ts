@@ -8,7 +8,7 @@ import type { Draft } from "../../../reconciler/report/events.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { callWebhook, eviction, uidOf } from "./eviction-stage.ts";
-import { review } from "../../builders.ts";
+import { review } from "../../builders/reviews.ts";
 
 let stage: Stage;
 beforeEach(async () => {

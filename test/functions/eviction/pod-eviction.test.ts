@@ -6,7 +6,7 @@ import type { RolloutError } from "../../../infra/errors.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { callWebhook, eviction, reviewOf } from "./eviction-stage.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 
 let stage: Stage;
 beforeEach(async () => {

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { dig, type KubeObject, listOf } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
 import { type Agent, createShadow, FROZEN, type NodeAnswer, type NodeStage, playAgent, setNodeStage } from "./stage.ts";
-import { add } from "../../builders.ts";
+import { add } from "../../builders/objects.ts";
 
 const BASE = "/bottlerocket-node-resource";
 const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> =>

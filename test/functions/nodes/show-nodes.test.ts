@@ -10,7 +10,7 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { newShadow } from "../../../reconciler/nodes/shadow.ts";
 import { keepingLog } from "../stage.ts";
 import { NAMESPACE, type NodeStage, setNodeStage, SHADOWS } from "./stage.ts";
-import { add } from "../../builders.ts";
+import { add } from "../../builders/objects.ts";
 
 function addShadow({ emulator }: NodeStage, name: string, status: object | undefined): void {
   const shadow = newShadow({ name, uid: `uid-${name}` }, NAMESPACE);

@@ -13,7 +13,7 @@ import type { Store } from "../../emulator/store.ts";
 import { listen } from "../../loopback.ts";
 import { defineNodeUpdates } from "../../reconciler/nodes/act/stage.ts";
 import { type Entry, keepingLog, setStage, type Stage } from "../stage.ts";
-import { add } from "../../builders.ts";
+import { add } from "../../builders/objects.ts";
 
 export const NAMESPACE = "brupop-bottlerocket-aws";
 export const ACCOUNT = "brupop-agent-service-account";

@@ -7,8 +7,8 @@ import { createPhasedValidation } from "../../../functions/phased/phased-validat
 import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import { gateObject, type GateTraits } from "../../reconciler/gates/builders.ts";
-import { rolloutObject, type RolloutTraits } from "../../reconciler/phased/builders.ts";
+import { gateObject, type GateTraits } from "../../builders/gates.ts";
+import { rolloutObject, type RolloutTraits } from "../../builders/phased.ts";
 import { request } from "../samples.ts";
 
 const stored: object[] = [];

@@ -10,7 +10,7 @@ import type { Draft } from "../../emulator/objects.ts";
 import { writeLease } from "../../cli/stage.ts";
 import { createZone, setStage } from "../stage.ts";
 import { stored, NOW, zone } from "./samples.ts";
-import { pod, add, make } from "../../builders.ts";
+import { add, make, pod } from "../../builders/objects.ts";
 
 const LEASE = { namespace: "default", name: "zonewise-reconciler" };
 const GROUPS = "rolloutgroups.zonewise.dev";

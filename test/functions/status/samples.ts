@@ -2,7 +2,7 @@
 import type { LivePod, LiveZone, PageGroup, PageRecords } from "../../../functions/status/view/records.ts";
 import type { StoredHold, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
-import * as builders from "../../reconciler/builders.ts";
+import { zone as zoneWithPods } from "../../builders/groups.ts";
 
 export const NOW = Date.parse("2026-11-22T03:00:00Z");
 
@@ -42,7 +42,7 @@ export const zone = (name: string, traits: Partial<ZoneRow> = {}): ZoneRow => ({
 
 /** A zone as it is, with its pods. */
 export const live = (name: string, pods: readonly LivePod[], images: readonly string[] = []): LiveZone => ({
-  ...builders.zone({ name, updateRevision: `${name}-2222222222` }),
+  ...zoneWithPods({ name, updateRevision: `${name}-2222222222` }),
   pods,
   images,
 });

@@ -7,7 +7,7 @@ import { run } from "../../../reconciler/run/run.ts";
 import { define } from "../../demo/definitions.ts";
 import { BUDGETS, writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, runInputOf, type Stage } from "../../reconciler/stage.ts";
-import { add, drop } from "../../builders.ts";
+import { add, drop } from "../../builders/objects.ts";
 import { GROUPS, setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
 
 const GROUP = '{namespace="default",rollout_group="ingester"}';

@@ -11,7 +11,7 @@ import { createLog } from "../../../infra/log.ts";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import type { ManualClock } from "../../emulator/clock.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
-import { add } from "../../builders.ts";
+import { add } from "../../builders/objects.ts";
 import { setStage, type Stage } from "../../reconciler/stage.ts";
 
 export const DAY = 86_400_000;

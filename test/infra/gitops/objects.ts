@@ -9,21 +9,22 @@ import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
 import { stampCondition } from "../../../infra/kubernetes/condition.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
-import { budgetObject } from "../../reconciler/budget/builders.ts";
-import { group, PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
-import { gateObject, gateOf } from "../../reconciler/gates/builders.ts";
-import { facts, OLD } from "../../reconciler/group-status/builders.ts";
-import { busyNode, entry, node, policy, shadow, snapshot as nodeSnapshot } from "../../reconciler/nodes/fixture.ts";
-import { decide as decidePhased } from "../../reconciler/phased/adapter.ts";
+import { budgetObject } from "../../builders/budgets.ts";
+import { gateObject, gateOf } from "../../builders/gates.ts";
+import { group } from "../../builders/groups.ts";
 import {
-  factsOf,
   NEW,
   OLD as OLD_DB,
   rolling as phasedStep,
   rolloutObject,
-  type Scene,
   setObject,
-} from "../../reconciler/phased/builders.ts";
+  type SetTraits,
+} from "../../builders/phased.ts";
+import { OLD, PREVIOUS, statefulSetObject, type ZoneTraits } from "../../builders/zones.ts";
+import { facts } from "../../reconciler/group-status/facts.ts";
+import { factsOf, type Scene } from "../../reconciler/phased/scene.ts";
+import { busyNode, entry, node, policy, shadow, snapshot as nodeSnapshot } from "../../reconciler/nodes/fixture.ts";
+import { decide as decidePhased } from "../../reconciler/phased/adapter.ts";
 import { checking, held as heldPhase } from "../../reconciler/phased/table.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -119,25 +120,11 @@ function nodes(input: Parameters<typeof nodeSnapshot>[0], status: object = {}): 
 const current = node("done", { shadow: shadow("done", {}, { current_version: "1.1.0", target_version: "1.1.0" }) });
 const broken = busyNode("a", "RebootedIntoUpdate", "ErrorReset", { node: { bootId: "boot-2" } });
 
-const zone = (traits: ZoneTraits): Target => ({
-  apiVersion: "apps/v1",
-  kind: "StatefulSet",
-  ...statefulSetObject(traits),
-});
-const phasedSet = (traits: Parameters<typeof setObject>[0]): Target => ({
-  apiVersion: "apps/v1",
-  kind: "StatefulSet",
-  ...setObject(traits),
-});
+const zone = (traits: ZoneTraits): Target => statefulSetObject(traits) as Target;
+const phasedSet = (traits: SetTraits): Target => setObject(traits) as Target;
 const outsider = (traits: ZoneTraits, spec: object = {}): Target => {
   const { metadata, ...set } = statefulSetObject(traits);
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    ...set,
-    metadata: { ...metadata, labels: {} },
-    spec: { ...set.spec, ...spec },
-  };
+  return { ...set, metadata: { ...metadata, labels: {} }, spec: { ...set.spec, ...spec } } as Target;
 };
 const rolling = (partition = 0): object => ({
   updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },

@@ -10,7 +10,7 @@ import type { ListBody, PodObject } from "../../../infra/kubernetes/resources.ts
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { podJson } from "../../bench/pod-list.ts";
 import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
-import { podObject } from "../../reconciler/builders.ts";
+import { podObject } from "../../builders/zones.ts";
 import { arbitraryPod } from "./arbitrary-pod.ts";
 import fc from "fast-check";
 

@@ -5,7 +5,7 @@ import type { Cluster, Replacement } from "../../../infra/kubernetes/cluster.ts"
 import { type CustomObject, rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import { logUnwritten, type StatusChange, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 const object = { namespace: "cache", name: "one", uid: "u1", resourceVersion: "7" };
 const place = { namespace: "cache", name: "one", subresource: "status" };

@@ -5,7 +5,7 @@ import type { Admin } from "../../cluster/stage/client.ts";
 import type { Pod } from "../../emulator/controllers/objects.ts";
 import { isTrue } from "../../emulator/objects.ts";
 import { simulate } from "./simulate.ts";
-import { pod as podOf, stored } from "../../builders.ts";
+import { pod as podOf, stored } from "../../builders/objects.ts";
 
 interface Call {
   readonly method: string;

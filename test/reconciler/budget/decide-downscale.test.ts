@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ownerNameOf } from "../../../reconciler/model/order.ts";
-import { traitsOf, type ZoneTraits } from "../builders.ts";
+import { PARTITIONS, reservationOf as reservedPod, storedBudget } from "../../builders/budgets.ts";
+import { NOON, traitsOf, type ZoneTraits } from "../../builders/zones.ts";
+import { factsOf } from "./scene.ts";
 import { startProcess, type Facts } from "./adapter.ts";
-import { factsOf, NOW, PARTITIONS, reservationOf as reservedPod, storedBudget } from "./builders.ts";
 
 const UNREADY = { ready: false };
 /** Zone b is to have as many pods as zone c. */
@@ -17,7 +18,7 @@ const SEVEN_TO_NINE = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [i
 
 /** The reservation of a downscale, as it is stored. */
 function reservedFrom(letter: string, from: number, ageMs = 0, uid = `uid-ingester-zone-${letter}`): object {
-  const time = new Date(NOW - ageMs).toISOString();
+  const time = new Date(NOON - ageMs).toISOString();
   return { [`ingester-zone-${letter}/${from}`]: { kind: "downscale", uid, from, pinned: true, time, by: "r" } };
 }
 
@@ -37,7 +38,7 @@ interface Downscale {
   readonly forced?: true;
 }
 
-function worldOf({ spec = {}, zones = {}, only = ["a", "b", "c"], reservations, now = NOW }: Downscale): Facts {
+function worldOf({ spec = {}, zones = {}, only = ["a", "b", "c"], reservations, now = NOON }: Downscale): Facts {
   const facts = factsOf({ zones: Object.fromEntries(only.map((letter) => [letter, zones[letter] ?? {}])), now });
   const isThere = (name = ""): boolean => only.some((letter) => name === `ingester-zone-${letter}`);
   return {
@@ -251,11 +252,11 @@ describe("an eviction beside a downscale", () => {
 describe("a reservation whose time has still to come", () => {
   const POD = "ingester-zone-a-0";
   for (const [aheadMs, stored] of [
-    [3_600_000, NOW],
-    [4000, NOW + 4000],
+    [3_600_000, NOON],
+    [4000, NOON + 4000],
   ] as const)
-    it(`${aheadMs} ms ahead is stored as ${stored - NOW} ms ahead with the next one, so that it ends`, async () => {
-      const facts = worldOf({ spec: { maxUnavailable: 2 }, reservations: reservedPod(POD, NOW + aheadMs) });
+    it(`${aheadMs} ms ahead is stored as ${stored - NOON} ms ahead with the next one, so that it ends`, async () => {
+      const facts = worldOf({ spec: { maxUnavailable: 2 }, reservations: reservedPod(POD, NOON + aheadMs) });
       const process = startProcess(facts);
       assert.equal((await process.evict({ pod: "ingester-zone-a-1" })).reason, "Allowed");
       const { [POD]: found } = process.reserved() as Record<string, { readonly time: string }>;

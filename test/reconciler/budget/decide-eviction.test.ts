@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { type Case, decide, PARTITIONS } from "./builders.ts";
+import { PARTITIONS } from "../../builders/budgets.ts";
+import { type Case, decide } from "./scene.ts";
 
 type EvictionCase = readonly [name: string, eviction: Case, answer: string];
 

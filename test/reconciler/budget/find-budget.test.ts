@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { TOO_LONG, type PodTraits } from "../builders.ts";
+import { guarded, storedBudget } from "../../builders/budgets.ts";
+import { type PodTraits, TOO_LONG } from "../../builders/zones.ts";
+import { factsOf } from "./scene.ts";
 import { type AskedEviction, startProcess } from "./adapter.ts";
-import { factsOf, guarded, storedBudget } from "./builders.ts";
 
 const OTHERS = { selector: { matchLabels: { "rollout-group": "store-gateway" } } };
 const [ONE, TWIN, THIRD] = [storedBudget(), storedBudget({}, [], "twin"), storedBudget(OTHERS, [], "third")];

@@ -4,9 +4,10 @@ import { describe, it } from "node:test";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { leftBehind, traitsOf, type ZoneScene } from "../builders.ts";
+import { guarded, PARTITIONS } from "../../builders/budgets.ts";
+import { leftBehind, traitsOf, type ZoneScene } from "../../builders/zones.ts";
+import { factsOf } from "./scene.ts";
 import { type AskedEviction, type Facts, startProcess } from "./adapter.ts";
-import { factsOf, guarded, PARTITIONS } from "./builders.ts";
 
 const B = "ingester-zone-b";
 const POD = "ingester-zone-a-0";

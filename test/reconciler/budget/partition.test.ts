@@ -3,7 +3,7 @@ import { describe, it, mock } from "node:test";
 import { RE2JS } from "re2js";
 import { compilePartition } from "../../../reconciler/budget/partition.ts";
 import { parseBudget } from "../../../reconciler/budget/zpdb.ts";
-import { budget as parse, budgetObject as object } from "./builders.ts";
+import { budget as parse, budgetObject as object } from "../../builders/budgets.ts";
 
 describe("the partition of a pod", () => {
   const OPTIONAL = "ingester(-foo)?-zone-[a-z]-([0-9]+)";

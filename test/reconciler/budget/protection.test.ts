@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import { describeProtection, type Protection } from "../../../reconciler/budget/protection.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
-import { group, type ZoneTraits } from "../builders.ts";
+import { group } from "../../builders/groups.ts";
+import type { ZoneTraits } from "../../builders/zones.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 

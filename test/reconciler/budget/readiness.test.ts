@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
-import { podObject, type PodTraits } from "../builders.ts";
+import { guarded, PARTITIONS, storedBudget } from "../../builders/budgets.ts";
+import { NOON, podObject, type PodTraits } from "../../builders/zones.ts";
+import { factsOf } from "./scene.ts";
 import { startProcess, type Facts } from "./adapter.ts";
-import { factsOf, guarded, NOW, PARTITIONS, storedBudget } from "./builders.ts";
 
-const ago = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOString();
+const ago = (minutes: number): string => new Date(NOON - minutes * 60_000).toISOString();
 
 /** Two hours old unless the traits say otherwise. */
 const podOf = (traits: PodTraits = {}): PodObject =>
@@ -60,7 +61,7 @@ describe("the cross-zone delay", () => {
   }
 
   it("ends a moment after it has passed", async () =>
-    assert.equal(await evict(beside(podOf({ readyAt: ago(1) }), "1m", { now: NOW + 1 })), "Allowed"));
+    assert.equal(await evict(beside(podOf({ readyAt: ago(1) }), "1m", { now: NOON + 1 })), "Allowed"));
 
   it("a reservation counts as not ready, however long the pod has been ready", async () =>
     assert.equal(await evict(beside(podOf(), "1m", { reserved: ["zone-b-0"] })), "BudgetSpent"));

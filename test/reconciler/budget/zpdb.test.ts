@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { allowedUnavailable, type Budget, parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
-import { budget as parse, budgetObject as object } from "./builders.ts";
+import { budget as parse, budgetObject as object } from "../../builders/budgets.ts";
 
 const REGEX = "[a-z\\-]+-zone-[a-z]-([0-9]+)";
 

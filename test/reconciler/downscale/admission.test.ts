@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
-import { leftBehind, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { leftBehind, PREVIOUS, type ZoneTraits } from "../../builders/zones.ts";
 import { ago, explain, factsOf, judged, LAST, type More, NOW, shrink } from "./scene.ts";
 
 const FOUR: ZoneTraits = { replicas: 4 };

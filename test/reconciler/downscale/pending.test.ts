@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { startConcluder } from "./adapter.ts";
-import { judged, NOW, setOf, shrink } from "./scene.ts";
+import { statefulSetObject } from "../../builders/zones.ts";
+import { judged, NOW, shrink } from "./scene.ts";
 
 const A = "ingester-zone-a";
 const at = (secondsAgo: number): string => `${new Date(NOW - secondsAgo * 1000).toISOString().slice(0, 19)}Z`;
@@ -63,7 +64,7 @@ describe("a pending downscale from 5 to 3", () => {
   ];
   for (const [name, note, [replicas, generation = 7, uid = UID, start = 0], end] of CASES)
     it(`${name}: ${end?.join(", told ") ?? "it stays"}`, async () => {
-      const zone = setOf(judged({ replicas, generation, start }));
+      const zone = statefulSetObject(judged({ replicas, generation, start }));
       const statefulSets = [{ ...zone, metadata: { ...zone.metadata, uid } }];
       const on = startConcluder({ now: NOW, statefulSets, notes: { lease: { pending: { [A]: note } } } });
       await on.conclude();

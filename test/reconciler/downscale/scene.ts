@@ -1,9 +1,8 @@
 /** Groups of which a zone is to shrink, and what admission says to it. */
 import assert from "node:assert/strict";
 import type { AdmissionRequest } from "../../../functions/http/webhook.ts";
-import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { reviewOf, scaleReviewOf } from "../../functions/stage.ts";
-import { podObjects, statefulSetObject, traitsOf, type ZoneTraits } from "../builders.ts";
+import { podObjects, statefulSetObject, traitsOf, type ZoneTraits } from "../../builders/zones.ts";
 import { admit, type Decision, type Facts } from "./adapter.ts";
 
 export const NOW = Date.UTC(2026, 0, 2, 12);
@@ -18,13 +17,6 @@ export const judged = ({ labels, annotations, ...traits }: ZoneTraits): ZoneTrai
   annotations: { [`${HTTP}-path`]: "prepare", [`${HTTP}-port`]: "8080", ...annotations },
 });
 
-/** The StatefulSet, as a review has it. */
-export const setOf = (traits: ZoneTraits): StatefulSet => ({
-  apiVersion: "apps/v1",
-  kind: "StatefulSet",
-  ...statefulSetObject(traits),
-});
-
 export interface More extends Partial<Facts> {
   readonly viaScale?: boolean;
   readonly review?: Partial<AdmissionRequest>;
@@ -36,7 +28,7 @@ export function factsOf([own = {}, ...others]: readonly (ZoneTraits | string)[],
     name: `ingester-zone-${"abcdefgh".charAt(i)}`,
     ...traits,
   }));
-  return { now: NOW, statefulSets: all.map(setOf), pods: all.flatMap(podObjects), ...more };
+  return { now: NOW, statefulSets: all.map(statefulSetObject), pods: all.flatMap(podObjects), ...more };
 }
 
 /** Asks for so many replicas of the first zone. */

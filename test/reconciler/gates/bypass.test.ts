@@ -3,26 +3,14 @@ import { describe, it } from "node:test";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { follow, judge, listBypasses } from "./adapter.ts";
-import {
-  data,
-  factsAt,
-  gateObject,
-  histories,
-  type History,
-  holdOf,
-  lost,
-  noData,
-  play,
-  T0,
-  ticks,
-  zones,
-  zonesOf,
-} from "./builders.ts";
+import { data, gateObject, lost, noData, zonesOf } from "../../builders/gates.ts";
+import { CREATED } from "../../builders/zones.ts";
+import { factsAt, histories, type History, holdOf, play, ticks, zones } from "./play.ts";
 
 const HOUR = 3600;
-const at = (seconds: number): string => formatTimestamp(T0 + seconds * 1000);
+const at = (seconds: number): string => formatTimestamp(CREATED + seconds * 1000);
 
-/** Zones by `zonesOf`, with a bypass of those of these letters until so many seconds after T0. */
+/** Zones by `zonesOf`, with a bypass of those of these letters until so many seconds after CREATED. */
 function withBypass(text: string, until: number | string, letters = "b"): StatefulSet[] {
   const annotations = {
     "zonewise.dev/bypass-gates-until": typeof until === "number" ? at(until) : until,
@@ -191,7 +179,7 @@ describe("a bypass of the gates", () => {
   it("is listed once of several gates, as long as it counts", () => {
     const gates = [gateObject(), gateObject({ name: "other" })];
     const listed = (seconds: number) => listBypasses(factsAt(seconds, gates, { zones: bypassed }));
-    assert.deepEqual(listed(0), [{ zone: "zone-b", until: T0 + HOUR * 1000, reason: "known alert" }]);
+    assert.deepEqual(listed(0), [{ zone: "zone-b", until: CREATED + HOUR * 1000, reason: "known alert" }]);
     assert.deepEqual([listed(HOUR), listBypasses(factsAt(0, [], { zones: bypassed }))], [[], []]);
   });
 });

@@ -4,26 +4,21 @@ import { describe, it } from "node:test";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
 import { follow, type GateStatus, judge, type StoredGate } from "./adapter.ts";
+import { data, type GateTraits, lost, noData, setOf, zonesOf } from "../../builders/gates.ts";
+import { CREATED } from "../../builders/zones.ts";
 import {
   begun,
-  data,
   factsAt,
-  type GateTraits,
   histories,
   type History,
   holdOf,
   type Kind,
-  lost,
-  noData,
   play,
   type Scene,
-  setOf,
-  T0,
   ticks,
   underWay,
   zones,
-  zonesOf,
-} from "./builders.ts";
+} from "./play.ts";
 
 const ONE = { name: "one", query: { expr: "up", url: "prom" }, successWhen: "NoData", initialDelaySeconds: 0 };
 const TWO_CHECKS = {
@@ -212,7 +207,7 @@ const withStatus = (gate: StoredGate, status: object): CustomObject => ({
 });
 
 describe("a gate between zones", () => {
-  const [waiting, at] = [play({}, [0, noData]).gate, (seconds: number) => formatTimestamp(T0 + seconds * 1000)];
+  const [waiting, at] = [play({}, [0, noData]).gate, (seconds: number) => formatTimestamp(CREATED + seconds * 1000)];
   const [stage = assert.fail()] = waiting.status.stages;
   const [check = assert.fail()] = stage.checks;
   for (const [what, status] of [

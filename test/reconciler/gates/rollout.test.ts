@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
 import { follow } from "./adapter.ts";
-import { begins, data, factsAt, gateObject, holdOf, noData, type Scene, zonesOf } from "./builders.ts";
+import { data, gateObject, noData, zonesOf } from "../../builders/gates.ts";
+import { begins, factsAt, holdOf, type Scene } from "./play.ts";
 
 const ALL = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"];
 const BETWEEN = ["BetweenZones"];

@@ -4,22 +4,9 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fillPlaceholders } from "../../../reconciler/checks/placeholders.ts";
 import { follow, judge, listImpossible, sampleOf } from "./adapter.ts";
-import {
-  B,
-  begins,
-  begun,
-  data,
-  factsAt,
-  gateObject,
-  holdOf,
-  type Kind,
-  lost,
-  noData,
-  play,
-  settled,
-  T0,
-  zonesOf,
-} from "./builders.ts";
+import { data, gateObject, lost, noData, zonesOf } from "../../builders/gates.ts";
+import { CREATED } from "../../builders/zones.ts";
+import { B, begins, begun, factsAt, holdOf, type Kind, play, settled } from "./play.ts";
 
 describe("several gates", () => {
   const passed = play({ name: "one" }, [0, noData], [10, noData]).gate;
@@ -56,7 +43,7 @@ describe("a gate says", () => {
   it("until when it soaks, and that it is valid with a soak time alone, not with neither", () => {
     const { gate, last } = play({ spec: { soakSeconds: 60, checks: [] } }, [0, noData], [59, noData]);
     const hold = holdOf(gate, 59);
-    assert.deepEqual([hold?.until, last?.nextAt], [T0 + 60_000, T0 + 60_000]);
+    assert.deepEqual([hold?.until, last?.nextAt], [CREATED + 60_000, CREATED + 60_000]);
     assert.match(
       hold?.message ?? "",
       /^zone-b waits for gate gate: it soaks until 2026-01-01T00:01:00Z; since .*, next check at/,

@@ -6,8 +6,9 @@ import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import { findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { type Culprit, hold } from "../../../reconciler/model/decision.ts";
-import { group } from "../builders.ts";
-import { decide, deleted, held, OLD, START } from "./builders.ts";
+import { group } from "../../builders/groups.ts";
+import { CREATED, OLD } from "../../builders/zones.ts";
+import { decide, deleted, held } from "./facts.ts";
 
 /** The phase, and the conditions that are true: the others are false. */
 function shown({ phase, conditions }: RolloutGroupStatus): string {
@@ -110,12 +111,12 @@ describe("the phase and the conditions", () => {
     [
       "a pod that has not come up, and still may",
       "RollingOut, Reconciling MaxUnavailableReached",
-      decide(waitingFor({ needsHelpAt: START + 60_000 }), MINUTE, { after: 59 }),
+      decide(waitingFor({ needsHelpAt: CREATED + 60_000 }), MINUTE, { after: 59 }),
     ],
     [
       "a pod that somebody has to help",
       "Blocked, Stalled MaxUnavailableReached",
-      decide(waitingFor({ needsHelpAt: START + 60_000 }), MINUTE, { after: 60 }),
+      decide(waitingFor({ needsHelpAt: CREATED + 60_000 }), MINUTE, { after: 60 }),
     ],
     ["a server that does not answer a gate", "Waiting, Reconciling GateUnreachable", decide(held("GateUnreachable"))],
     [
@@ -176,7 +177,7 @@ describe("the phase and the conditions", () => {
 
   it("scaling that waits does not keep a group from being ready, but is listed with its end", () => {
     const [zone] = group({}).zones;
-    const wait = { ...hold("MinTimeBetweenZones", "b waits", zone ? [zone] : []), until: START + 90_000 };
+    const wait = { ...hold("MinTimeBetweenZones", "b waits", zone ? [zone] : []), until: CREATED + 90_000 };
     const status = decide({ scalingHolds: [wait] });
     assert.equal(status.phase, "Ready");
     assert.deepEqual(status.holds, [

@@ -5,8 +5,9 @@ import { compareStatus } from "../../../reconciler/group-status/decide-status.ts
 import { nameOfGroup } from "../../../reconciler/group-status/status.ts";
 import { describeZone, recallSeen } from "../../../reconciler/group-status/zones.ts";
 import { revisionKey } from "../../../reconciler/report/log-lines.ts";
-import { PREVIOUS, zone } from "../builders.ts";
-import { decide, deleted, held, OLD } from "./builders.ts";
+import { zone } from "../../builders/groups.ts";
+import { OLD, PREVIOUS } from "../../builders/zones.ts";
+import { decide, deleted, held } from "./facts.ts";
 
 describe("the progress clock", () => {
   const begun = decide({ traits: [OLD, OLD, OLD], step: deleted });

@@ -7,8 +7,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Pod } from "../../emulator/controllers/objects.ts";
 import type { Draft } from "../../emulator/objects.ts";
-import { budgetObject } from "../budget/builders.ts";
-import { selectedBeside } from "../builders.ts";
+import { budgetObject } from "../../builders/budgets.ts";
 import { createSmallCluster, ordinalOf, ownerOf, type Life } from "../small-cluster.ts";
 import { keyOf, type Deed } from "../store-port.ts";
 import { connectPort, type Fate } from "./port.ts";
@@ -82,7 +81,8 @@ export function createWorld(options: WorldOptions): World {
   const cluster = createSmallCluster(START);
   const { store } = cluster;
   for (const name of zones) {
-    const selected = { "rollout-group": "ingester", ...selectedBeside(name) };
+    // Zone b alone has a selector of its own, so the group has two lists of pods: the later of two may be older.
+    const selected = { "rollout-group": "ingester", ...(name.endsWith("-b") && { tier: "b" }) };
     cluster.addSet({ name, replicas: options.replicas, annotations: options.rollout ?? {}, selected });
   }
   cluster.settle();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseBypass, parseMaxUnavailable, readScaling } from "../../../reconciler/model/annotations.ts";
-import { zone } from "../builders.ts";
+import { zone } from "../../builders/groups.ts";
 
 const TABLE: readonly [string, string | undefined, number | undefined, number, boolean][] = [
   ["nothing set", undefined, 10, 1, false],

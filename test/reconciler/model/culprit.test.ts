@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { findCulprit, worstOf } from "../../../reconciler/model/culprit.ts";
-import { CREATED, group, LAST, objectsOf, OLD, type PodTraits, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { group, objectsOf } from "../../builders/groups.ts";
+import { CREATED, LAST, OLD, type PodTraits, PREVIOUS, type ZoneTraits } from "../../builders/zones.ts";
 import { decideNext } from "../rollout/adapter.ts";
 
 /** One with restarts was ready then. */

@@ -10,7 +10,7 @@ import {
 } from "../../../reconciler/model/label-selector.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { labelSelector, objectSelector } from "../../emulator/selectors.ts";
-import { statefulSetObject } from "../builders.ts";
+import { statefulSetObject } from "../../builders/zones.ts";
 
 const key = fc.constantFrom("app", "app.kubernetes.io/name", "toString", "constructor");
 const value = fc.constantFrom("a", "b", "");

@@ -6,8 +6,9 @@ import { readPod } from "../../../reconciler/model/pod.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { startProcess } from "../budget/adapter.ts";
-import { factsOf } from "../budget/builders.ts";
-import { objectsOf, OLD, podObject, statefulSetObject, TOO_LONG } from "../builders.ts";
+import { objectsOf } from "../../builders/groups.ts";
+import { OLD, podObject, statefulSetObject, TOO_LONG } from "../../builders/zones.ts";
+import { factsOf } from "../budget/scene.ts";
 import { decideNext, readGroup } from "../rollout/adapter.ts";
 
 const KEPT = 16 * 1024;

@@ -5,7 +5,8 @@ import { readPod } from "../../../reconciler/model/pod.ts";
 import { selectorText } from "../../../reconciler/model/label-selector.ts";
 import { missingPods } from "../../../reconciler/model/readiness.ts";
 import { nameImages, readZone, withPods } from "../../../reconciler/model/zone.ts";
-import { podObject, podObjects, type PodTraits, statefulSetObject, zone as zoneOf } from "../builders.ts";
+import { zone as zoneOf } from "../../builders/groups.ts";
+import { podObject, podObjects, type PodTraits, statefulSetObject } from "../../builders/zones.ts";
 
 const named = (...names: readonly string[]) => names.map((name) => ({ name }));
 const names = (items: readonly { readonly name: string }[]) => items.map(({ name }) => name);

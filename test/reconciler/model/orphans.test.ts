@@ -6,7 +6,8 @@ import { describeOrphans, ordinalsOf, orphanedZone, orphansByOwner } from "../..
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { describeUnavailable, isHealthy } from "../../../reconciler/model/readiness.ts";
 import { withPods } from "../../../reconciler/model/zone.ts";
-import { group, leftBehind, podObjects, zone, type ZoneTraits } from "../builders.ts";
+import { group, zone } from "../../builders/groups.ts";
+import { leftBehind, podObjects, type ZoneTraits } from "../../builders/zones.ts";
 
 const B = "ingester-zone-b";
 const { zones: OTHERS } = group({}, { name: "ingester-zone-c" });

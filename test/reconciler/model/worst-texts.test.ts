@@ -15,8 +15,8 @@ import { compilePartition } from "../../../reconciler/budget/partition.ts";
 import { problemOfSelector } from "../../../reconciler/budget/zpdb.ts";
 import { readPreparation } from "../../../reconciler/downscale/preparation.ts";
 import { readDelay } from "../../../reconciler/scaling/delayed.ts";
-import { gateObject } from "../gates/builders.ts";
-import { statefulSetObject } from "../builders.ts";
+import { gateObject } from "../../builders/gates.ts";
+import { statefulSetObject } from "../../builders/zones.ts";
 
 /** All annotations of an object together have 256 KiB at most. */
 const SIZE = 250_000;

@@ -3,9 +3,18 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
-import { make } from "../../builders.ts";
-import { LAST, leftBehind, podObjects, PREVIOUS, statefulSetObject, traitsOf, type ZoneTraits } from "../builders.ts";
-import { budgetObject, NOW, reservationOf } from "../budget/builders.ts";
+import { budgetObject, reservationOf } from "../../builders/budgets.ts";
+import { make } from "../../builders/objects.ts";
+import {
+  LAST,
+  leftBehind,
+  NOON,
+  podObjects,
+  PREVIOUS,
+  statefulSetObject,
+  traitsOf,
+  type ZoneTraits,
+} from "../../builders/zones.ts";
 import { readingOf } from "./adapter.ts";
 import { pod } from "./fixture.ts";
 
@@ -59,7 +68,7 @@ function read(world: World): Promise<NodeReading> {
     ...world.more,
     pods: [...ofZones, ...pods.map((one) => on("here", one)), ...(world.more?.["pods"] ?? [])],
   };
-  return readingOf("here", { objects, now: NOW, ...(world.drained && { drained: world.drained }) });
+  return readingOf("here", { objects, now: NOON, ...(world.drained && { drained: world.drained }) });
 }
 
 type Row = readonly [title: string, world: World, why?: RegExp];

@@ -2,18 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkHash, decide, lacksCandidate, placeholdersOf, SAMPLE_VALUES } from "./adapter.ts";
-import {
-  ago,
-  data,
-  empty,
-  factsOf,
-  NEW,
-  OLD,
-  rolling,
-  rolloutObject,
-  type RolloutTraits,
-  type Scene,
-} from "./builders.ts";
+import { ago, data, empty, NEW, OLD, rolling, rolloutObject, type RolloutTraits } from "../../builders/phased.ts";
+import { factsOf, type Scene } from "./scene.ts";
 import { checking, decideIn, held, NEWER, passed, released, ROLLED_BACK, table } from "./table.ts";
 
 table("better than the original", [

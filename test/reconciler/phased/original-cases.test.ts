@@ -1,5 +1,5 @@
 /** The next write for one PhasedRollout, in the cases that the original documents. */
-import { ago, data, empty, NEW, OLD, rolling, unreachable } from "./builders.ts";
+import { ago, data, empty, NEW, OLD, rolling, unreachable } from "../../builders/phased.ts";
 import { checking, held, NEWER, passed, released, table } from "./table.ts";
 
 table("the original's cases", [

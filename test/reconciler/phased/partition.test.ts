@@ -1,6 +1,6 @@
 /** What becomes of the partition at adoption, deletion and resizes, with other templates and other partitions. */
 import { HELD } from "./adapter.ts";
-import { ago, NEW, OLD, rolling } from "./builders.ts";
+import { ago, NEW, OLD, rolling } from "../../builders/phased.ts";
 import { checking, held, NEWER, passed, released, ROLLED_BACK, stepped, table } from "./table.ts";
 
 const SUSPENDED = { phase: "Suspended", targetUID: "uid-db", updateRevision: NEW };

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { decide, HELD } from "./adapter.ts";
-import { ago, factsOf, NEW, OLD, rolling } from "./builders.ts";
+import { ago, NEW, OLD, rolling } from "../../builders/phased.ts";
+import { factsOf } from "./scene.ts";
 import { checking, decideIn, held, NEWER, passed, released, ROLLED_BACK, table } from "./table.ts";
 
 /** Three pods are judged, two of them released. */

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decide, HELD, type PhasedDecision } from "./adapter.ts";
-import { ago, factsOf, NEW, NOW, OLD, rolling, type Scene } from "./builders.ts";
+import { ago, NEW, NOW, OLD, rolling } from "../../builders/phased.ts";
+import { factsOf, type Scene } from "./scene.ts";
 
 /** The decision in a few words: what is written, or the reported phase, `Ready`, `Updated` and step. */
 function summarize(decision: PhasedDecision): string {

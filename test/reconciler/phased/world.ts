@@ -7,10 +7,10 @@ import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import { STATEFUL_SETS, type Pod, type StatefulSet } from "../../emulator/controllers/objects.ts";
 import { REVISIONS } from "../../emulator/controllers/statefulset/revisions.ts";
 import { dig, put, type KubeObject } from "../../emulator/objects.ts";
-import { add, amend } from "../../builders.ts";
+import { add, amend } from "../../builders/objects.ts";
+import { data, empty, NOW, rolloutObject, unreachable } from "../../builders/phased.ts";
 import { createSmallCluster, imageOf, NAMESPACE, ordinalOf, type SmallCluster } from "../small-cluster.ts";
 import { decide, type Facts, HELD, judge, type PhasedDecision, type PhasedStatus } from "./adapter.ts";
-import { data, empty, NOW, rolloutObject, unreachable } from "./builders.ts";
 
 export const THRESHOLD = 2;
 const PHASED = "phasedrollouts.sts.plus";

@@ -5,10 +5,10 @@ import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import { nextStep } from "../../../reconciler/plan/next-step.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { OUTDATED, withBudget, zonesOf } from "../../cli/decide/worlds.ts";
-import { LAST } from "../builders.ts";
-import { gateOf } from "../gates/builders.ts";
+import { gateOf } from "../../builders/gates.ts";
+import { worldOf } from "../../builders/groups.ts";
+import { LAST } from "../../builders/zones.ts";
 import type { World } from "../../../reconciler/plan/world.ts";
-import { worldOf } from "./builders.ts";
 
 it("a budget of one pod makes batches of one, whatever the rollout may take at once", () => {
   const { steps, end } = planGroup(withBudget([OUTDATED, {}, {}], { maxUnavailable: 1 }), 100);

@@ -14,14 +14,14 @@ import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";
 import { least, runs } from "../../runs.ts";
-import { budget as parse, PARTITIONS } from "../budget/builders.ts";
+import { budget as parse, PARTITIONS } from "../../builders/budgets.ts";
+import { data, gateObject, noData } from "../../builders/gates.ts";
+import { worldOf } from "../../builders/groups.ts";
 import { type Facts, follow, type GateStatus, judge, readOne } from "../gates/adapter.ts";
-import { data, gateObject, noData } from "../gates/builders.ts";
 import { decideNext, type Decision } from "../rollout/adapter.ts";
 import { carryOut, createWorld, happen, observe, type Happening } from "../rollout/world.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import type { SmallCluster } from "../small-cluster.ts";
-import { worldOf } from "./builders.ts";
 import { applyScale, chooseScale, denyShrink, grantPods, momentsOf, syncLagging, syncObserved } from "./shell.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];

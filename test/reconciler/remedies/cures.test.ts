@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { curePods } from "../../../reconciler/remedies/cures.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { PREVIOUS, traitsOf, type ZoneScene } from "../builders.ts";
-import { worldOf } from "../plan/builders.ts";
+import { worldOf } from "../../builders/groups.ts";
+import { PREVIOUS, traitsOf, type ZoneScene } from "../../builders/zones.ts";
 import { zonesOf } from "../../cli/decide/worlds.ts";
 
 const DELETE = "delete the pod; its StatefulSet recreates it:\nkubectl -n test delete pod ingester-zone-a-0";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { explainPod } from "../../../cli/decide/explain-group.ts";
 import { withBudget } from "../../cli/decide/worlds.ts";
-import type { ZoneTraits } from "../builders.ts";
+import type { ZoneTraits } from "../../builders/zones.ts";
 
 const BY_PARTITION = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const none: ZoneTraits = { replicas: 0 };

@@ -5,7 +5,8 @@ import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { buildEvent, draftEvents, eventName } from "../../../reconciler/report/events.ts";
 import { remember } from "../../../reconciler/report/log-lines.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
-import { data, holdOf, noData, play, type Scene, settled, zones, zonesOf } from "../gates/builders.ts";
+import { data, noData, zonesOf } from "../../builders/gates.ts";
+import { holdOf, play, type Scene, settled, zones } from "../gates/play.ts";
 
 const [ZONE] = zonesOf("1").map(readZone);
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

@@ -5,7 +5,8 @@ import { hold } from "../../../reconciler/model/decision.ts";
 import { linesOf } from "../../../reconciler/report/log-lines.ts";
 import { remember, revisionKey, type GroupMemory } from "../../../reconciler/report/log-lines.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
-import { podObject, PREVIOUS, zone } from "../builders.ts";
+import { zone } from "../../builders/groups.ts";
+import { podObject, PREVIOUS } from "../../builders/zones.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 
 const stored = zone({ name: "zone-a" });

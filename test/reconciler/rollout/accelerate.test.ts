@@ -4,8 +4,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { runs } from "../../runs.ts";
-import { LAST, objectsOf, OLD, type PodTraits, PREVIOUS, zone, type ZoneTraits } from "../builders.ts";
-import { worldOf } from "../plan/builders.ts";
+import { objectsOf, worldOf, zone } from "../../builders/groups.ts";
+import { LAST, OLD, type PodTraits, PREVIOUS, type ZoneTraits } from "../../builders/zones.ts";
 import { batchesOf, decide, decideNext, limitOf, readGroup } from "./adapter.ts";
 
 const GROWS = { "rollout-max-unavailable": "8", "zonewise.dev/rollout-accelerate": "true" };

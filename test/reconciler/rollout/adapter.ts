@@ -22,7 +22,7 @@ import {
   listRemaining,
 } from "../../../reconciler/rollout/decide-rollout.ts";
 import { batchLimitOf, countBatches, type RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
-import type { GroupObjects } from "../builders.ts";
+import type { GroupObjects } from "../../builders/groups.ts";
 
 interface Facts extends GroupObjects {
   readonly gates?: GateVerdicts | undefined;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CREATED, LAST, objectsOf, OLD, PREVIOUS, type ZoneScene } from "../builders.ts";
+import { objectsOf } from "../../builders/groups.ts";
+import { CREATED, LAST, OLD, PREVIOUS, type ZoneScene } from "../../builders/zones.ts";
 import { decide } from "./adapter.ts";
 
 const crashing = { broken: "CrashLoopBackOff" };

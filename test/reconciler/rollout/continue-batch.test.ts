@@ -1,7 +1,8 @@
 /** A batch of deletions between two of its pods: why it ends, and which pods tell more. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { LAST, objectsOf, OLD, type ZoneScene, type ZoneTraits } from "../builders.ts";
+import { objectsOf } from "../../builders/groups.ts";
+import { LAST, OLD, type ZoneScene, type ZoneTraits } from "../../builders/zones.ts";
 import { followBatch, whyNotBegun, type BatchFacts } from "./adapter.ts";
 
 /** Zone a loses its pod 1 next while zones b and c wait; `changes` of a, b and c since. */

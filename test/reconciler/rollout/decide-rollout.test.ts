@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { withBudget } from "../../cli/decide/worlds.ts";
-import { LAST, objectsOf, OLD, PREVIOUS, traitsOf, type ZoneScene, type ZoneTraits } from "../builders.ts";
+import { objectsOf } from "../../builders/groups.ts";
+import { LAST, OLD, PREVIOUS, traitsOf, type ZoneScene, type ZoneTraits } from "../../builders/zones.ts";
 import { decide, decideNext } from "./adapter.ts";
 
 const none = { replicas: 0 };

@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { refuseByHealth } from "../../../reconciler/downscale/decide-admission.ts";
 import type { GatheredGroup } from "../../../reconciler/model/zone.ts";
 import { decideShrink, othersSteady } from "../../../reconciler/scaling/steady.ts";
-import { objectsOf, OLD, PREVIOUS, type GroupObjects, type ZoneTraits } from "../builders.ts";
+import { type GroupObjects, objectsOf } from "../../builders/groups.ts";
+import { OLD, PREVIOUS, type ZoneTraits } from "../../builders/zones.ts";
 import { decide, decideNext, readGroup } from "./adapter.ts";
 
 const B = "ingester-zone-b";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { objectsOf, OLD, PREVIOUS, type ZoneScene } from "../builders.ts";
+import { objectsOf } from "../../builders/groups.ts";
+import { OLD, PREVIOUS, type ZoneScene } from "../../builders/zones.ts";
 import { countLeft, decideNext, listLeft } from "./adapter.ts";
 
 describe("what is left of a rollout", () => {

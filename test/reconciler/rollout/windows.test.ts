@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { wantedBy } from "../../../reconciler/gates/rollout.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
-import { objectsOf, OLD, PREVIOUS, traitsOf, type ZoneScene, type ZoneTraits } from "../builders.ts";
-import { worldOf } from "../plan/builders.ts";
+import { objectsOf, worldOf } from "../../builders/groups.ts";
+import { OLD, PREVIOUS, traitsOf, type ZoneScene, type ZoneTraits } from "../../builders/zones.ts";
 import { decide, decideNext, readGroup, type Decision } from "./adapter.ts";
 
 /** A Monday, two hours before the windows open. */

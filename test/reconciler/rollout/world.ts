@@ -1,6 +1,7 @@
 /** A group of zones on a small cluster, and what happens to it, for the properties of the rollout. */
 import type { StatefulSet } from "../../emulator/controllers/objects.ts";
-import { CREATED, type GroupObjects } from "../builders.ts";
+import type { GroupObjects } from "../../builders/groups.ts";
+import { CREATED } from "../../builders/zones.ts";
 import type { Decision } from "./adapter.ts";
 import { createSmallCluster, imageOf, type Life, type SmallCluster, type Template } from "../small-cluster.ts";
 

@@ -7,7 +7,7 @@ import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { KubeObject } from "../../emulator/objects.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 
 const BOUND_MS = 4321;
 const PAUSED = { "grafana.com/rollout-paused": "true" };

@@ -8,7 +8,7 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { listBudgets } from "../../../reconciler/budget/act/budget-store.ts";
 import { createBudgetKeeper } from "../../../reconciler/budget/act/keep-budgets.ts";
-import { zone } from "../builders.ts";
+import { zone } from "../../builders/groups.ts";
 import { BUDGETS as KIND, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";
 

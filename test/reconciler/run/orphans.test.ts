@@ -13,10 +13,10 @@ import { findOrphans } from "../../../reconciler/snapshot/gather.ts";
 import type { Labels, LabelSelector } from "../../../reconciler/model/label-selector.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
-import { zone } from "../builders.ts";
+import { zone } from "../../builders/groups.ts";
+import { amend } from "../../builders/objects.ts";
 import { setBudgetStage, writeBudget } from "../budget-stage.ts";
 import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
-import { amend } from "../../builders.ts";
 
 const SETS = "statefulsets.apps";
 const [B, C] = ["ingester-zone-b", "ingester-zone-c"];

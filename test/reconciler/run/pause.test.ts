@@ -9,7 +9,7 @@ import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/session.ts";
 import { define } from "../../demo/definitions.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
-import { amend, make } from "../../builders.ts";
+import { amend, make } from "../../builders/objects.ts";
 
 const LIST = "GET apps/v1/statefulsets collection";
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";

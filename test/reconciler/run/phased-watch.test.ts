@@ -7,7 +7,7 @@ import { createPhasedTick } from "../../../reconciler/phased/act/phased-tick.ts"
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/session.ts";
 import { noChecks, runInputOf } from "../stage.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 import { applySet, createRollout, type PhasedStage, QUIET, setPhasedStage } from "../phased/act/stage.ts";
 
 interface Running {

@@ -16,7 +16,7 @@ import {
   writeBudget,
 } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 
 const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 

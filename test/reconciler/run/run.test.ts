@@ -10,7 +10,7 @@ import type { RunInput } from "../../../reconciler/run/session.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 
 describe("a run", () => {
   let stage: Stage;

@@ -10,7 +10,7 @@ import { holdsOf, isLeftOut, type Outcome } from "../../../reconciler/model/outc
 import { createSteps } from "../../../reconciler/run/tick.ts";
 import { DELAYED, MIRROR, mirrorStage, type MirrorStage } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, tickOnce, type Stage } from "../stage.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 
 /** Milliseconds until a call to a silent pod is given up, as by default. */
 const TIMEOUT_MS = 5000;

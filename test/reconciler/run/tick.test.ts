@@ -4,7 +4,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 import { revisions, witness } from "../witness.ts";
-import { amend } from "../../builders.ts";
+import { amend } from "../../builders/objects.ts";
 
 const NAMES = ["a", "b", "c"].flatMap((zone) => [0, 1, 2].map((i) => `ingester-zone-${zone}-${i}`));
 

@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
 import { isFailure } from "../../../reconciler/model/outcome.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
-import { type GroupObjects, objectsOf, OLD } from "../builders.ts";
+import { type GroupObjects, objectsOf } from "../../builders/groups.ts";
+import { OLD } from "../../builders/zones.ts";
 import { decide, decideNext, decideWithoutPods, readGroup } from "../rollout/adapter.ts";
 import { deploy, setStage, tickOnce } from "../stage.ts";
 

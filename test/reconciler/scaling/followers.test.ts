@@ -1,7 +1,7 @@
 /** Zones that follow a leader (§2.1), and the minimum time between downscales of two zones (§2.2). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ZoneTraits } from "../builders.ts";
+import type { ZoneTraits } from "../../builders/zones.ts";
 import { scale } from "./adapter.ts";
 import {
   ago,

@@ -1,7 +1,7 @@
 /** Zones that mirror the replicas of another resource (§2.4, §2.5), at once or after a delay (§2.6). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ZoneTraits } from "../builders.ts";
+import type { ZoneTraits } from "../../builders/zones.ts";
 import { type Facts, scale } from "./adapter.ts";
 import { decide, delayed, factsOf, force, mirror, mirrorOf, type More, whyNot } from "./scene.ts";
 import { NO_WRITE_BACK } from "./mirror-stage.ts";

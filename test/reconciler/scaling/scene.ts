@@ -1,5 +1,5 @@
 /** Groups to scale, at a fixed time, and what one tick decides about them in a few words. */
-import { podObjects, statefulSetObject, traitsOf, type ZoneTraits } from "../builders.ts";
+import { podObjects, statefulSetObject, traitsOf, type ZoneTraits } from "../../builders/zones.ts";
 import { type Facts, scale } from "./adapter.ts";
 import { DELAYED, MIRROR } from "./mirror-stage.ts";
 

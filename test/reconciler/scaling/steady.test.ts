@@ -1,7 +1,7 @@
 /** A zone that is to shrink beside zones that lose pods (§2.1.4). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { PREVIOUS, type ZoneTraits } from "../../builders/zones.ts";
 import { scale } from "./adapter.ts";
 import { decide, delayed, factsOf, follows, mirror, mirrorOf, whyNot } from "./scene.ts";
 

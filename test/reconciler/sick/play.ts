@@ -9,7 +9,7 @@ import type { Hold } from "../../../reconciler/model/decision.ts";
 import { isReady, isTerminating } from "../../../reconciler/model/health.ts";
 import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts";
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
-import { budget as parse, PARTITIONS } from "../budget/builders.ts";
+import { budget as parse, PARTITIONS } from "../../builders/budgets.ts";
 import { chooseScale, grantPods } from "../plan/shell.ts";
 import { decideNext, decideWithoutPods } from "../rollout/adapter.ts";
 import { createWorld, PAUSED } from "../rollout/world.ts";

@@ -4,7 +4,9 @@ import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import { gatherZonePods, planLists } from "../../../reconciler/snapshot/gather.ts";
-import { group, podObject, selects, type ZoneTraits } from "../builders.ts";
+import { group } from "../../builders/groups.ts";
+import { labelSelector } from "../../emulator/selectors.ts";
+import { podObject, type ZoneTraits } from "../../builders/zones.ts";
 
 const OF_GROUP = { "rollout-group": "ingester" };
 
@@ -58,8 +60,9 @@ it("a pod belongs to the StatefulSet that controls it, if its selector matches",
     labelled(podObject("ingester-zone-b", 1), selected),
   ];
   const cluster = {
-    async *list(_: unknown, { labelSelector = "" }: { readonly labelSelector?: string }) {
-      yield { items: pods.filter(selects(labelSelector)), resourceVersion: "1" };
+    async *list(_: unknown, query: { readonly labelSelector?: string }) {
+      const matches = labelSelector(query.labelSelector ?? "");
+      yield { items: pods.filter(({ metadata }) => matches(metadata?.labels ?? {})), resourceVersion: "1" };
     },
   } as unknown as Cluster;
   const found = await gatherZonePods(zones, { cluster });

@@ -10,7 +10,7 @@ import type { Store } from "../../emulator/store.ts";
 import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Schedule } from "../schedule.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 export const SECRET = "rollout-operator-self-signed-certificate";
 const SERVER_NAME = `rollout-operator.${NAMESPACE}.svc`;

@@ -3,7 +3,7 @@ import type { Draft } from "../../emulator/objects.ts";
 import { type Draw, drawFrom } from "../draw.ts";
 import { GROUP, NAMESPACE } from "../names.ts";
 import { type Asked, PROMETHEUS_URL } from "./prometheus.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 export const GATES = "rolloutgates.zonewise.dev";
 export const GATE = "errors";

@@ -11,7 +11,7 @@ import { drawNodesShape, POLICIES, POLICY, SHADOWS } from "../nodes/shape.ts";
 import { type Action, insist, pause, type People, PODS, until } from "../person.ts";
 import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 const MORE = 3;
 const KEPT = "sim/kept";

@@ -21,7 +21,7 @@ import type { Fault, Shape } from "../shape.ts";
 import { createAgentNetwork, type NodeApiServer } from "./network.ts";
 import { createNodeHost, type NodeHost } from "./node-host.ts";
 import { type FleetNode, fleetOf, type NodesShape, policyObject, POLICIES, TO } from "./shape.ts";
-import { add } from "../../builders.ts";
+import { add } from "../../builders/objects.ts";
 
 export interface FleetOptions {
   readonly api: Api;

@@ -5,7 +5,7 @@ import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, PODS, recreate } from "../person.ts";
 import type { NodeHost } from "./node-host.ts";
 import { type NodesShape, POLICIES, POLICY, policyObject, ZONE_LABEL } from "./shape.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 export const NODES_PATH = "/api/v1/nodes";
 const POLICIES_PATH = "/apis/zonewise.dev/v1/nodeupdatepolicies";

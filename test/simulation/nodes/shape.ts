@@ -2,7 +2,7 @@
 import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
-import { make } from "../../builders.ts";
+import { make } from "../../builders/objects.ts";
 
 /** What a host does wrong. */
 export const HOST_FAULTS = [

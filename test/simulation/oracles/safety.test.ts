@@ -8,7 +8,7 @@ import type { Caller } from "../network.ts";
 import { createSafety, type Safety } from "./safety.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE } from "../names.ts";
 import { drawShape, type Shape } from "../shape.ts";
-import { pod as podOf, stored } from "../../builders.ts";
+import { pod as podOf, stored } from "../../builders/objects.ts";
 
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];
 const SHAPE: Shape = {

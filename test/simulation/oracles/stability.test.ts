@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
+import { type Kind, make, stored, type Traits } from "../../builders/objects.ts";
 import { drawFrom } from "../draw.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE } from "../names.ts";
 import { drawShape, type Shape, TEMPLATES } from "../shape.ts";
@@ -27,22 +28,21 @@ interface Group {
 }
 const NOW = Date.parse("2026-01-01T01:00:00Z");
 
-const object = (name: string, rest: object = {}, metadata: object = {}): KubeObject => ({
-  apiVersion: "v1",
-  kind: "Any",
-  metadata: { name, namespace: NAMESPACE, uid: name, resourceVersion: "1", creationTimestamp: "", ...metadata },
-  ...rest,
-});
+const object = (kind: Kind, name: string, traits: Traits = {}): KubeObject =>
+  stored(make(kind, name, { namespace: NAMESPACE, ...traits }));
 const zone = (name: string, replicas = 2, revision = "new"): KubeObject =>
-  object(name, { spec: { replicas }, status: { updateRevision: "new", currentRevision: revision } }, { generation: 1 });
+  object("StatefulSet", name, {
+    metadata: { generation: 1 },
+    spec: { replicas },
+    status: { updateRevision: "new", currentRevision: revision },
+  });
 const pod = (name: string, { ready = true, revision = "new" } = {}): KubeObject =>
-  object(
-    name,
-    { status: { conditions: [{ type: "Ready", status: ready ? "True" : "False" }] } },
-    { labels: { name: name.replace(/-\d+$/, ""), "controller-revision-hash": revision } },
-  );
+  object("Pod", name, {
+    labels: { name: name.replace(/-\d+$/, ""), "controller-revision-hash": revision },
+    status: { conditions: [{ type: "Ready", status: ready ? "True" : "False" }] },
+  });
 const lease = (holderIdentity: string, renewTime = "2026-01-01T00:59:55Z"): KubeObject =>
-  object("lease", { spec: { holderIdentity, renewTime, leaseDurationSeconds: 15 } });
+  object("Lease", "lease", { spec: { holderIdentity, renewTime, leaseDurationSeconds: 15 } });
 
 const row = (name: string, changed: object = {}): object => ({
   name,
@@ -56,7 +56,7 @@ const row = (name: string, changed: object = {}): object => ({
   ...changed,
 });
 function group({ phase = "Ready", ready = "True", zones = [row(A), row(B)], ...rest }: Group = {}): KubeObject {
-  return object(GROUP, {
+  return object("RolloutGroup", GROUP, {
     status: { group: GROUP, phase, zones, conditions: [{ type: "Ready", status: ready }], ...rest },
   });
 }
@@ -65,7 +65,7 @@ type Objects = Readonly<Record<string, readonly KubeObject[]>>;
 const SETTLED: Objects = {
   "statefulsets.apps": [zone(A), zone(B)],
   pods: [A, B].flatMap((name) => [pod(`${name}-0`), pod(`${name}-1`)]),
-  [BUDGETS]: [object(BUDGET, { status: { disruptedPods: {} } })],
+  [BUDGETS]: [object("ZoneAwarePodDisruptionBudget", BUDGET, { status: { disruptedPods: {} } })],
   [GROUPS]: [group()],
 };
 const storeOf = (objects: Objects) => ({
@@ -95,7 +95,7 @@ function look(changes: Objects = {}, shape: Partial<Shape> = {}, prepared: reado
 }
 
 const template = (replicas: number, shown: number): Objects => ({
-  [TEMPLATES]: [object(GROUP, { spec: { replicas }, status: { replicas: shown } })],
+  [TEMPLATES]: [object("ReplicaTemplate", GROUP, { spec: { replicas }, status: { replicas: shown } })],
 });
 const mirrored = { mirrored: { delayMs: 0 } };
 
@@ -111,7 +111,9 @@ describe("the oracle of stability", () => {
     ["a prepared pod that has gone", look({}, {}, ["gone"]), undefined],
     [
       "a reservation that is left",
-      look({ [BUDGETS]: [object(BUDGET, { status: { disruptedPods: { [`${A}-0`]: {} } } })] }),
+      look({
+        [BUDGETS]: [object("ZoneAwarePodDisruptionBudget", BUDGET, { status: { disruptedPods: { [`${A}-0`]: {} } } })],
+      }),
       /reservation of ingester-zone-a-0 is left/,
     ],
     ["followers like their leader", look({}, { followers: true }), undefined],
@@ -122,7 +124,7 @@ describe("the oracle of stability", () => {
     ],
     ["zones like their template", look(template(2, 2), mirrored), undefined],
     ["a zone unlike its template", look(template(3, 3), mirrored), /zone-a has 2 replicas instead of the 3/],
-    ["a group without a status", look({ [GROUPS]: [object(GROUP)] }), /no RolloutGroup tells of/],
+    ["a group without a status", look({ [GROUPS]: [object("RolloutGroup", GROUP)] }), /no RolloutGroup tells of/],
     [
       "a settled group whose status waits",
       look({ [GROUPS]: [group({ phase: "Waiting", ready: "False" })] }),
@@ -160,7 +162,7 @@ describe("the oracle of stability", () => {
     ["events", false],
   ] as const)
     it(`${expected ? "condemns" : "accepts"} a write to ${resource} at rest`, () => {
-      const event: StoreEvent = { type: "MODIFIED", resource, object: object("any") };
+      const event: StoreEvent = { type: "MODIFIED", resource, object: object("ConfigMap", "any") };
       assert.equal(isUnrest(event, SHAPE), expected);
     });
 });

@@ -7,10 +7,10 @@ import { ROLLOUTS } from "../../../../cli/decide/doctor/rollouts.ts";
 import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
 import type { Phased } from "../../../../cli/decide/explain-phased.ts";
 import { readTarget } from "../../../../reconciler/phased/target.ts";
-import { group } from "../../../reconciler/builders.ts";
-import { gateOf } from "../../../reconciler/gates/builders.ts";
+import { gateOf } from "../../../builders/gates.ts";
+import { group } from "../../../builders/groups.ts";
+import { rolloutObject, setObject } from "../../../builders/phased.ts";
 import { readPhased } from "../../../reconciler/phased/adapter.ts";
-import { rolloutObject, setObject } from "../../../reconciler/phased/builders.ts";
 
 const examineGates = (gates: readonly Gate[], groups: ReadonlyMap<string, readonly Zone[]>): Finding[] =>
   ROLLOUTS.flatMap(({ find }) => find({ gates, groups, phased: [], claimed: [], now: 0 } as unknown as DoctorFacts));

@@ -5,7 +5,7 @@ import type { Finding } from "../../../../cli/decide/doctor/check.ts";
 import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
-import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../../reconciler/builders.ts";
+import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../../builders/zones.ts";
 
 const examineStatefulSets = (objects: readonly StatefulSet[]): Finding[] => {
   const found = objects.map((object) => ({ object, zone: readZone(object) }));

@@ -8,7 +8,7 @@ import { systemClock } from "../../../../infra/clock.ts";
 import { dig, put } from "../../../emulator/objects.ts";
 import { keepingLog, setStage, type Stage } from "../../../functions/stage.ts";
 import { read } from "../../manifests.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 
 const NAMESPACE = "brupop-bottlerocket-aws";
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";

@@ -15,7 +15,7 @@ import { createMayDownscale } from "../../../../reconciler/budget/act/may-disrup
 import { callWebhook, reviewOf, scaleReviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
 import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
-import { amend } from "../../../builders.ts";
+import { amend } from "../../../builders/objects.ts";
 
 const SETS = "statefulsets.apps";
 const JUDGED = { "grafana.com/prepare-downscale": "true" };

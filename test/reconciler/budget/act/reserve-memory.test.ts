@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { usedBytes } from "../../../used-bytes.ts";
-import { podObject } from "../../builders.ts";
+import { storedBudget } from "../../../builders/budgets.ts";
+import { podObject } from "../../../builders/zones.ts";
+import { factsOf } from "../scene.ts";
 import { startProcess } from "../adapter.ts";
-import { factsOf, storedBudget } from "../builders.ts";
 
 const STATEFUL_SETS = 300;
 

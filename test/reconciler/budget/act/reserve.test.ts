@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const READ_AND_RESERVE = [

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RolloutError } from "../../../../infra/errors.ts";
-import type { ZoneTraits } from "../../builders.ts";
+import { statefulSetObject, type ZoneTraits } from "../../../builders/zones.ts";
 import { startConcluder } from "../adapter.ts";
-import { HTTP, judged, LAST, NOW, setOf } from "../scene.ts";
+import { HTTP, judged, LAST, NOW } from "../scene.ts";
 
 const LEASE = "zonewise-downscale-x";
 const ago = (seconds: number): string => new Date(NOW - seconds * 1000).toISOString();
@@ -14,7 +14,7 @@ const fromFive = (name = "web", more: object = {}): object => ({
   [name]: { uid: `uid-${name}`, generation: 1, from: 5, to: 3, prepared: { start: 3, end: 5 }, at: OLD, ...more },
 });
 const zone = (replicas: number, { name = "web", ...traits }: ZoneTraits = {}) =>
-  setOf(judged({ name, replicas, ...traits }));
+  statefulSetObject(judged({ name, replicas, ...traits }));
 
 /** The zone `web` with so many replicas, and what the Lease records. */
 function start(

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { deploy, tickOnce } from "../../stage.ts";
 import { type GateScene, conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
-import { amend } from "../../../builders.ts";
+import { amend } from "../../../builders/objects.ts";
 
 const A = "ingester-zone-a";
 

@@ -11,7 +11,7 @@ import { define } from "../../../demo/definitions.ts";
 import { startPrometheus, type ScriptedPrometheus } from "../../../prometheus/scripted.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 import type { GateStatus } from "../adapter.ts";
 
 export const GATES = "rolloutgates.zonewise.dev";

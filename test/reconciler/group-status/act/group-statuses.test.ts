@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { hold } from "../../../../reconciler/model/decision.ts";
 import { deploy } from "../../stage.ts";
 import { conditionsOf, groupOf, GROUPS, onGroup, setStatusStage, startSession } from "./status-stage.ts";
-import { add, amend } from "../../../builders.ts";
+import { add, amend } from "../../../builders/objects.ts";
 
 const READY = "Ready=True AllZonesUpdated, Reconciling=False AllZonesUpdated, Stalled=False AllZonesUpdated";
 

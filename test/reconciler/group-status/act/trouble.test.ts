@@ -6,7 +6,7 @@ import type { Fault } from "../../../emulator/faults.ts";
 import { DELAYED, MIRROR, mirrorStage } from "../../scaling/mirror-stage.ts";
 import { deploy, notifierOf } from "../../stage.ts";
 import { groupOf, GROUPS, setStatusStage, startSession } from "./status-stage.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 
 const ZONES = "statefulsets.apps";
 

@@ -6,7 +6,7 @@ import { gatherNodes } from "../../../../reconciler/nodes/act/gather-nodes.ts";
 import { planAfterReading, type ReadingMemory } from "../../../../reconciler/nodes/act/plan-after-reading.ts";
 import type { NodeReading } from "../../../../reconciler/nodes/snapshot.ts";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 import { busyNode, entry, FREE, node, NOW, policy, snapshot } from "../fixture.ts";
 
 async function setStage(t: TestContext): Promise<NodeStage> {

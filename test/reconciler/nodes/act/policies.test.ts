@@ -16,7 +16,7 @@ import {
 } from "./stage.ts";
 import { findPolicy } from "../../../../functions/nodes/shadow.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
-import { amend } from "../../../builders.ts";
+import { amend } from "../../../builders/objects.ts";
 
 const POLICIES = "nodeupdatepolicies.zonewise.dev";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";

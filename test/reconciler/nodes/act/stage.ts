@@ -21,7 +21,7 @@ import { playAgent } from "../../../emulator/controllers/agent-step.ts";
 import { reportNode } from "../../../emulator/controllers/report-node.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
 import { setStage, type Stage } from "../../stage.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 
 export const NAMESPACE = "brupop";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";

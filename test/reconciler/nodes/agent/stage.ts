@@ -18,7 +18,7 @@ import {
   setNodeStage,
   SHADOWS,
 } from "../../../functions/nodes/stage.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 
 export const NODE = "node-1";
 

@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../../../infra/kubernetes/custom-resources.ts";
-import { amend } from "../../../builders.ts";
+import { amend } from "../../../builders/objects.ts";
 import { dig, put, type Draft, type KubeObject } from "../../../emulator/objects.ts";
 import { applySet, createRollout, partitionOf, PHASED, play, reasons, setPhasedStage } from "./stage.ts";
 

@@ -19,7 +19,7 @@ import type { Pod } from "../../../emulator/controllers/objects.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { imageOf } from "../../small-cluster.ts";
 import { setStage, type Stage } from "../../stage.ts";
-import { add, make } from "../../../builders.ts";
+import { add, make } from "../../../builders/objects.ts";
 
 export const PHASED = "phasedrollouts.sts.plus";
 export const SETS = "statefulsets.apps";

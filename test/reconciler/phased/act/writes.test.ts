@@ -8,7 +8,7 @@ import { composeBudgets } from "../../../../reconciler/budget/act/compose.ts";
 import { createMayDisrupt } from "../../../../reconciler/budget/act/may-disrupt.ts";
 import { define } from "../../../demo/definitions.ts";
 import { reserved, writeBudget } from "../../budget-stage.ts";
-import { amend } from "../../../builders.ts";
+import { amend } from "../../../builders/objects.ts";
 import { applySet, createRollout, FIRING, partitionOf, type PhasedStage, play, setPhasedStage } from "./stage.ts";
 
 interface Budgeted extends PhasedStage {

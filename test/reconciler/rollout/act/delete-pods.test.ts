@@ -7,7 +7,7 @@ import { hasCode, RolloutError } from "../../../../infra/errors.ts";
 import { hold } from "../../../../reconciler/model/decision.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
-import { amend } from "../../../builders.ts";
+import { amend } from "../../../builders/objects.ts";
 
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];
 

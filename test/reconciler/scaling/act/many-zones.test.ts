@@ -7,7 +7,7 @@ import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { MAX_ZONES } from "../../../../reconciler/model/refused-group.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
-import { statefulSetObject } from "../../builders.ts";
+import { statefulSetObject } from "../../../builders/zones.ts";
 
 const ZONES = Array.from({ length: MAX_ZONES }, (_, i) => `z${String(i).padStart(2, "0")}`);
 

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { RolloutError } from "../../../../infra/errors.ts";
 import type { PodHttp } from "../../../../infra/pod-http.ts";
 import { createPodNotifier } from "../../../../reconciler/scaling/act/pod-notifier.ts";
-import { zone } from "../../builders.ts";
+import { zone } from "../../../builders/groups.ts";
 
 const pods = (count: number) => ({
   count,

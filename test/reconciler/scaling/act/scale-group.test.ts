@@ -6,7 +6,7 @@ import { RolloutError } from "../../../../infra/errors.ts";
 import { errorOfStatus } from "../../../../infra/kubernetes/api-error.ts";
 import type { Lease } from "../../../../infra/kubernetes/resources.ts";
 import { nameLease, pendingOf } from "../../../../reconciler/downscale/act/downscale-lease.ts";
-import { add, amend, make } from "../../../builders.ts";
+import { add, amend, make } from "../../../builders/objects.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 import { witness } from "../../witness.ts";
 import { DELAYED, MIRROR, mirrorStage, type MirrorStage } from "../mirror-stage.ts";

@@ -11,7 +11,7 @@ import { hold } from "../../../../reconciler/model/decision.ts";
 import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../mirror-stage.ts";
 import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import type { Stage } from "../../stage.ts";
-import { add } from "../../../builders.ts";
+import { add } from "../../../builders/objects.ts";
 
 const JUDGED = {
   labels: { "grafana.com/prepare-downscale": "true" },

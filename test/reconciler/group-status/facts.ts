@@ -4,11 +4,8 @@ import { decideStatus } from "../../../reconciler/group-status/decide-status.ts"
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { listRemaining } from "../../../reconciler/rollout/decide-rollout.ts";
-import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
-
-export const START = Date.parse("2026-01-01T00:00:00Z");
-
-export const OLD: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
+import { group } from "../../builders/groups.ts";
+import { CREATED, OLD, type ZoneTraits } from "../../builders/zones.ts";
 
 interface Case extends Partial<GroupFacts> {
   readonly traits?: readonly ZoneTraits[];
@@ -46,7 +43,7 @@ export function decide(
     deadlineMs,
     passes,
     tookMs,
-    now: START + after * 1000,
+    now: CREATED + after * 1000,
   });
 }
 

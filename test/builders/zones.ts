@@ -1,8 +1,5 @@
-/** Builders of StatefulSets, pods and groups: a test names only what matters to it. */
+/** StatefulSets and pods of zones, as controllers and kubelets leave them: a test names only what matters to it. */
 import type { PodObject, StatefulSet } from "../../infra/kubernetes/resources.ts";
-import { labelSelector } from "../emulator/selectors.ts";
-import { readPod } from "../../reconciler/model/pod.ts";
-import { readZone, withPods, type GroupSnapshot, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 
 export const LAST = "last";
 export const PREVIOUS = "prev";
@@ -12,11 +9,13 @@ export const OLD = { at: PREVIOUS };
 /** When pods were made, and turned ready. */
 const START = "2026-01-01T00:00:00Z";
 export const CREATED = Date.parse(START);
+/** When looks ahead begin and budgets are asked. */
+export const NOON = Date.parse("2026-01-01T12:00:00Z");
 
 export interface PodTraits {
   readonly revision?: string | undefined;
   readonly ready?: boolean;
-  readonly terminating?: boolean;
+  readonly terminating?: boolean | undefined;
   /** Reason of a waiting container, `Failed` for the phase, `Unschedulable` for a pod without a node. */
   readonly broken?: string;
   readonly phase?: string;
@@ -83,11 +82,11 @@ export interface ZoneTraits {
   readonly group?: string;
   readonly replicas?: number;
   /** `spec.ordinals.start`. */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /** `status.readyReplicas`; all by default. */
-  readonly statusReady?: number;
+  readonly statusReady?: number | undefined;
   readonly statusReplicas?: number;
-  readonly available?: number;
+  readonly available?: number | undefined;
   readonly minReadySeconds?: number;
   /** The revision of all pods; LAST by default. */
   readonly at?: string;
@@ -96,7 +95,7 @@ export interface ZoneTraits {
   readonly updateStrategy?: string;
   readonly serviceName?: string;
   readonly generation?: number;
-  readonly terminating?: boolean;
+  readonly terminating?: boolean | undefined;
   readonly observedGeneration?: number;
   /** `metadata.creationTimestamp`. */
   readonly createdAt?: string;
@@ -119,6 +118,8 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
   const { name = "ingester-zone-a", group = "ingester", replicas = 3, at = LAST, updateRevision = LAST } = traits;
   const statusReplicas = traits.statusReplicas ?? replicas;
   return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
     metadata: {
       namespace: "test",
       name,
@@ -152,18 +153,6 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
   };
 }
 
-/**
- * Labels that the selector of zone b has and those of others lack, so that a group has two lists of pods: the later of
- * two may be older than the earlier.
- */
-export const selectedBeside = (zone: string): Record<string, string> => (zone.endsWith("-b") ? { tier: "b" } : {});
-
-/** As a list's selector does. */
-export function selects(selector: string): (pod: PodObject) => boolean {
-  const matches = labelSelector(selector);
-  return ({ metadata }) => matches(metadata?.labels ?? {});
-}
-
 /** The pods that the traits describe. */
 export function podObjects(traits: ZoneTraits = {}): PodObject[] {
   const { name = "ingester-zone-a", replicas = 3, at = LAST } = traits;
@@ -182,41 +171,6 @@ export function leftBehind(traits: ZoneTraits): PodObject[] {
     return { ...pod, metadata: { ...own, labels } };
   });
 }
-
-/** A zone with its pods: the input of the rules. */
-export function zone(traits: ZoneTraits = {}): ZoneWithPods {
-  return withPods(readZone(statefulSetObject(traits)), podObjects(traits).map(readPod));
-}
-
-/** A group of zones a, b, c…, one for each sketch or set of traits. */
-export function group(...zones: readonly ZoneScene[]): GroupSnapshot {
-  return { namespace: "test", name: "ingester", zones: named(zones).map(zone), now: CREATED };
-}
-
-/** Its objects, and the pods that a StatefulSet has left behind. */
-export function objectsOf(zones: readonly ZoneScene[], left?: ZoneTraits): GroupObjects {
-  const traits = named(zones);
-  return {
-    statefulSets: traits.map(statefulSetObject),
-    pods: [...traits.flatMap(podObjects), ...(left ? leftBehind(left) : [])],
-    now: CREATED,
-  };
-}
-
-export interface GroupObjects {
-  readonly statefulSets: readonly StatefulSet[];
-  readonly pods: readonly PodObject[];
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/** max-unavailable is 2 without an annotation, as in the original's fixtures. */
-const named = (zones: readonly ZoneScene[]): ZoneTraits[] =>
-  zones.map(traitsOf).map((traits, i) => ({
-    name: `ingester-zone-${"abcdefgh".charAt(i)}`,
-    ...traits,
-    annotations: { "rollout-max-unavailable": "2", ...traits.annotations },
-  }));
 
 /** A zone, as a sketch or by traits. */
 export type ZoneScene = ZoneTraits | string;

@@ -1,7 +1,6 @@
-/** Objects and reviews as the API server stores and sends them: a test names only what matters to it. */
-import type { AdmissionRequest } from "../functions/http/webhook.ts";
-import type { Draft, KubeObject } from "./emulator/objects.ts";
-import type { Store } from "./emulator/store.ts";
+/** Objects as a user creates them and as the API server stores them: a test names only what matters to it. */
+import type { Draft, KubeObject } from "../emulator/objects.ts";
+import type { Store } from "../emulator/store.ts";
 
 export interface Traits {
   readonly namespace?: string;
@@ -146,29 +145,3 @@ export function stored(object: Draft, uid = object.metadata.name ?? ""): KubeObj
     metadata: { name, uid, resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
   };
 }
-
-const REVIEWS = {
-  StatefulSet: {
-    operation: "UPDATE",
-    kind: { group: "apps", version: "v1", kind: "StatefulSet" },
-    resource: { group: "apps", version: "v1", resource: "statefulsets" },
-  },
-  Pod: {
-    operation: "DELETE",
-    kind: { group: "", version: "v1", kind: "Pod" },
-    resource: { group: "", version: "v1", resource: "pods" },
-  },
-  Eviction: {
-    operation: "CREATE",
-    subResource: "eviction",
-    kind: { group: "policy", version: "v1", kind: "Eviction" },
-    resource: { group: "", version: "v1", resource: "pods" },
-  },
-} as const;
-
-/** The update of a StatefulSet, the deletion of a pod, or its eviction. */
-export const review = (
-  of: keyof typeof REVIEWS,
-  name: string,
-  more: Partial<AdmissionRequest> = {},
-): AdmissionRequest => ({ uid: "u", namespace: "default", name, dryRun: false, ...REVIEWS[of], ...more });

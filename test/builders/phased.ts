@@ -1,9 +1,9 @@
-/** Builders of PhasedRollouts, their StatefulSets and pods: a test names only what matters to it. */
-import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
-import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import { podObject, statefulSetObject, type PodTraits } from "../builders.ts";
-import { checkHash, type Facts, HELD } from "./adapter.ts";
+/** PhasedRollouts, their StatefulSet and its pods, and what Prometheus answers. */
+import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
+import type { PodObject, StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
+import { HELD } from "../../reconciler/phased/target.ts";
+import { podObject, type PodTraits, statefulSetObject } from "./zones.ts";
 
 export const NOW = Date.parse("2026-03-01T12:00:00Z");
 export const OLD = "db-old";
@@ -78,50 +78,44 @@ export function setObject(traits: SetTraits = {}): StatefulSet {
     generation = 2,
     owner = "guard",
   } = traits;
-  const base = statefulSetObject({ name: "db", replicas, ...(traits.terminating && { terminating: true }) });
   const isClaimed = !("owner" in traits) || traits.owner !== undefined;
   const guard = current === update ? replicas : HELD;
   const rollingUpdate =
     "partition" in traits && traits.partition === undefined ? {} : { partition: traits.partition ?? guard };
+  const base = statefulSetObject({
+    name: "db",
+    replicas,
+    generation,
+    observedGeneration: traits.observed === false ? generation - 1 : generation,
+    start: traits.start,
+    terminating: traits.terminating,
+    createdAt: traits.createdAt ?? ago(86_400),
+    available: traits.available,
+    statusReady: traits.available,
+    currentRevision: current,
+    updateRevision: update,
+    annotations: { ...(isClaimed && { "sts.plus/phasedRollout": owner }), ...traits.annotations },
+    status: { updatedReplicas: traits.updated ?? (current === update ? replicas : 0) },
+  });
   return {
     ...base,
-    metadata: {
-      ...base.metadata,
-      generation,
-      uid: traits.uid ?? "uid-db",
-      creationTimestamp: traits.createdAt ?? ago(86_400),
-      labels: { ...traits.labels },
-      annotations: { ...(isClaimed && { "sts.plus/phasedRollout": owner }), ...traits.annotations },
-    },
+    metadata: { ...base.metadata, uid: traits.uid ?? "uid-db", labels: { ...traits.labels } },
     spec: {
-      serviceName: "db",
-      selector: { matchLabels: { name: "db" } },
-      template: {},
-      replicas,
+      ...base.spec,
       ...(traits.policy && { podManagementPolicy: traits.policy }),
-      ...(traits.start !== undefined && { ordinals: { start: traits.start } }),
       updateStrategy: { type: strategy, ...(strategy === "RollingUpdate" && { rollingUpdate }) },
     },
-    status: {
-      observedGeneration: traits.observed === false ? generation - 1 : generation,
-      replicas,
-      readyReplicas: traits.available ?? replicas,
-      availableReplicas: traits.available ?? replicas,
-      updatedReplicas: traits.updated ?? (current === update ? replicas : 0),
-      currentRevision: current,
-      updateRevision: update,
-    },
-  };
+  } as StatefulSet;
 }
 
-const POD = /([.onxONX])([!-]?)/g;
-const REVISIONS: Readonly<Record<string, string>> = { o: OLD, n: NEW, x: BROKEN_OFF };
+export const POD = /([.onxONX])([!-]?)/g;
+export const REVISIONS: Readonly<Record<string, string>> = { o: OLD, n: NEW, x: BROKEN_OFF };
 
 /**
  * One letter a pod, in the order of their indexes: `o` old, `n` new, `x` of another revision; a capital letter for a
  * broken one, `!` after it for one that is not ready, `-` for one that is terminating; `.` for none.
  */
-export function podsOf(text: string, start = 0): ReturnType<typeof podObject>[] {
+export function podsOf(text: string, start = 0): PodObject[] {
   return [...text.matchAll(POD)].flatMap(([, letter = "", mark], index) => {
     if (letter === ".") return [];
     const revision = REVISIONS[letter.toLowerCase()];
@@ -134,68 +128,6 @@ export function podsOf(text: string, start = 0): ReturnType<typeof podObject>[] 
     };
     return [podObject("db", start + index, traits)];
   });
-}
-
-export interface Scene extends RolloutTraits {
-  readonly set?: SetTraits | null;
-  /** See `podsOf`; all at the current revision by default. */
-  readonly pods?: string;
-  /** The pods from this index on are half an hour younger. */
-  readonly younger?: number;
-  readonly now?: number;
-  readonly answer?: QueryAnswer;
-  /** The PhasedRollout that the set names, if it is another one. */
-  readonly other?: RolloutTraits;
-}
-
-export function factsOf({
-  set = {},
-  pods,
-  younger = Infinity,
-  now = NOW,
-  answer,
-  other,
-  ...traits
-}: Scene = {}): Facts {
-  const statefulSet = set ? setObject({ ...(pods !== undefined && countsOf(pods, set.update)), ...set }) : undefined;
-  const uid = statefulSet?.metadata?.uid ?? "";
-  const text = pods ?? "o".repeat(set?.replicas ?? 3);
-  const found = podsOf(text, set?.start ?? 0).map((pod, index) => ({
-    ...pod,
-    metadata: {
-      ...pod.metadata,
-      creationTimestamp: ago(index >= younger ? 1500 : 3600),
-      ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid, controller: true }],
-    },
-  }));
-  return {
-    now,
-    rollout: withCheckHash(rolloutObject(traits)),
-    ...(other && { others: [rolloutObject(other)] }),
-    statefulSet,
-    pods: found,
-    ...(answer && { answer }),
-  };
-}
-
-/** What the status of the StatefulSet says where its pods are these: a pod that terminates still counts as available. */
-function countsOf(text: string, update = OLD): Pick<SetTraits, "replicas" | "available" | "updated"> {
-  const tokens = [...text.matchAll(POD)];
-  const letters = tokens.map(([, letter = ""]) => letter);
-  const isUp = ([, letter = "", mark]: RegExpExecArray): boolean => /[onx]/.test(letter) && mark !== "!";
-  return {
-    replicas: tokens.length,
-    available: tokens.filter(isUp).length,
-    updated: letters.filter((letter) => REVISIONS[letter.toLowerCase()] === update).length,
-  };
-}
-
-/** The results of a stored step are of the present check, unless the test says which. */
-function withCheckHash(rollout: CustomObject): CustomObject {
-  const status = (rollout.status ?? {}) as { readonly rollingPodStatus?: object };
-  const { rollingPodStatus: step } = status;
-  if (!step || "checkHash" in step) return rollout;
-  return { ...rollout, status: { ...status, rollingPodStatus: { ...step, checkHash: checkHash(rollout) } } };
 }
 
 export const empty: QueryAnswer = { kind: "Vector", samples: 0, warnings: [] };
