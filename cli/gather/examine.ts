@@ -23,8 +23,8 @@ import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { isGrouped } from "../../reconciler/remedies/leader.ts";
 import { concerns, type NoTick, ORIGINAL } from "../../reconciler/report/ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { type Finding, type Found, type Keyed, type StoredZone } from "../decide/doctor/check.ts";
 import { diagnose } from "../decide/doctor/checks.ts";
+import type { Finding, Found, Keyed, StoredZone } from "../decide/doctor/facts.ts";
 import { DEFINED_KINDS, SHARED_DEFINITIONS } from "../decide/doctor/installation.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
@@ -69,17 +69,16 @@ async function gatherOrphansOf(session: Session, sets: readonly StoredZone[]): P
   return found.flatMap(({ group, orphans = [] }) => orphans.map((zone) => ({ group, zone })));
 }
 
-type KeyedObject = { readonly metadata?: ObjectMeta | undefined };
-
 const keysOf =
   (kind: string) =>
-  ({ metadata: { namespace = "", name = "", labels = {}, annotations = {} } = {} }: KeyedObject): Keyed => ({
+  ({ metadata: { namespace = "", name = "", labels = {}, annotations = {} } = {} }: Described): Keyed => ({
     kind,
     namespace,
     name,
-    labels,
-    annotations,
+    keys: { label: Object.keys(labels), annotation: Object.keys(annotations) },
   });
+
+type Described = { readonly metadata?: ObjectMeta | undefined };
 
 const keysOfZone = ({ object, zone: { problems } }: StoredZone): Keyed => ({
   ...keysOf("statefulset")(object),

@@ -55,8 +55,6 @@ export interface Guard {
   readonly message: string;
   /** How to fix it; "" if nothing is wrong. */
   readonly remedy: string;
-  /** True if the one who asks may not create evictions. */
-  readonly notTried?: true;
 }
 
 const APPLY = how(
@@ -84,10 +82,7 @@ export function judgeGuard(namespace: string, registered: Registered, probe: Pro
     case "unclear":
       return unseen(namespace, registered, probe.why);
     case "notTried":
-      return {
-        ...unseen(namespace, registered, `a dry-run eviction was not tried: ${probe.why}`),
-        notTried: true,
-      };
+      return unseen(namespace, registered, `a dry-run eviction was not tried: ${probe.why}`);
     default:
       return probe satisfies never;
   }

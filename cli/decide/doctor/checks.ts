@@ -1,14 +1,16 @@
-/** The table of `zonewise doctor`, the gravest subject first. Pure. */
-import { BUDGETS } from "./budgets.ts";
+/**
+ * The table of `zonewise doctor`: what the API server accepts and does not do what it is meant for. A row is a check: its
+ * name, its level, when it finds something, in which object, what it says, and the fix. Its rows are in the files
+ * beside this one, by their subject, the gravest first. Pure.
+ */
 import { groupKey } from "../../../reconciler/model/zone.ts";
 import { isGrouped } from "../../../reconciler/remedies/leader.ts";
-import type { Check, Finding, Found } from "./check.ts";
+import { BUDGETS } from "./budgets.ts";
+import type { Check, Finding, Found } from "./facts.ts";
+import { GROUPS } from "./groups.ts";
 import { INSTALLATION } from "./installation.ts";
-import { KEYS } from "./keys.ts";
-import { ROLLOUTS } from "./rollouts.ts";
-import { ZONES } from "./zones.ts";
 
-export const CHECKS: readonly Check[] = [...INSTALLATION, ...BUDGETS, ...ZONES, ...KEYS, ...ROLLOUTS];
+export const CHECKS: readonly Check[] = [...INSTALLATION, ...BUDGETS, ...GROUPS];
 
 /** Facts of a cluster in which nothing is wrong. */
 const NOTHING: Found = {

@@ -189,17 +189,17 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     return statuses.every((status) => status === 201);
   }
 
-  it("is asked with a pod of any budget of the namespace; without a pod, nothing is said to be not tried", async (t) => {
+  it("is asked with a pod of any budget of the namespace; without a pod, it is checked as well", async (t) => {
     const { store } = stage.emulator;
     const { run } = await openTerminal(t, stage);
     // Its list of pods, which is empty, is read first.
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "none" } } }, "a-none");
     t.after(() => store.remove(BUDGETS, "default", "a-none"));
-    assert.doesNotMatch((await run("doctor")).out, /not-tried/);
+    assert.doesNotMatch((await run("doctor")).out, /not-checked/);
     store.remove(BUDGETS, "default", "ingester");
     const { out } = await run("doctor");
     writeBudget(stage);
-    assert.doesNotMatch(out, /not-tried/);
+    assert.doesNotMatch(out, /not-checked/);
   });
 
   const forbid = (...lists: readonly string[]): (() => void) => {
@@ -221,7 +221,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     heal();
     assert.match(
       doctor.out,
-      /warning {2}zpdb\/ingester: .* a dry-run eviction was not tried: ann may not create pods\/eviction .*\(not-tried\)/,
+      /warning {2}zpdb\/ingester: .* a dry-run eviction was not tried: ann may not create pods\/eviction .*\(not-checked\)/,
     );
     assert.equal(doctor.code, 4);
     assert.match(order.out, /not known: .* a dry-run eviction was not tried/);

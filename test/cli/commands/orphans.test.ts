@@ -99,14 +99,14 @@ describe("an orphaned zone of a group that is done", { timeout: 300_000 }, () =>
     const { code, out } = await run("doctor");
     assert.match(
       out,
-      /error {2}statefulset\/ingester-zone-b: ingester-zone-b-1: not ready; .*\(zone-orphaned\)\n +create Stateful/,
+      /error {2}statefulset\/ingester-zone-b: StatefulSet ingester-zone-b is gone: .*\(zone-orphaned\)\n +create Stateful/,
     );
     assert.equal(code, 1);
   });
 
   it("is named by doctor if all its pods are ready; the group is done", async (t) => {
     const { run } = await open(t);
-    assert.match((await run("doctor")).out, /warning {2}statefulset\/ingester-zone-b: .*\(zone-orphaned\)/);
+    assert.match((await run("doctor")).out, /error {2}statefulset\/ingester-zone-b: .*\(zone-orphaned\)/);
     for (const line of ["status", "status ingester", "explain ingester", "plan ingester"])
       assert.equal((await run(line)).code, 0, line);
     assert.match((await run("explain ingester-zone-b")).err, /nothing named "ingester-zone-b" found/);

@@ -89,9 +89,12 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     object: POD,
     says: {
       explain: /Cannot be evicted {2}PartitionUnknown/,
-      doctor: /zpdb\/ingester: its podNamePartitionRegex finds no partition in the name of any pod/,
+      doctor: /zpdb\/ingester: its podNamePartitionRegex finds no partition in the name ingester-zone-a-0/,
     },
-    cure: { by: "doctor" },
+    cure: {
+      by: "doctor",
+      edit: (budget) => put(budget, ["spec", "podNamePartitionRegex"], "[a-z-]+-([0-9]+)"),
+    },
   },
   {
     trouble: "an invalid budget",
@@ -123,7 +126,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     make: (at) => remove(at, BUDGETS, "ingester"),
     says: {
       doctor:
-        /warning {2}group\/ingester: no disruption budget selects its pods \(ingester-zone-a, .*\(group-without-budget\)/,
+        /warning {2}group\/ingester: no disruption budget selects the pods of all its zones \(ingester-zone-a, .*\(group-without-budget\)/,
     },
     cure: { by: "doctor" },
   },

@@ -64,11 +64,10 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
       annotate(at, SETS, B, { [LEADER]: A });
       setSpec(at, SETS, A, ["replicas"], 1);
     },
-    says: {
-      explain: /scale: Blocked {2}MinTimeUnknown/,
-      doctor: /statefulset\/ingester-zone-b: it follows a leader and has no annotation/,
+    says: { status: /MinTimeUnknown/, explain: /scale: Blocked {2}MinTimeUnknown/ },
+    cure: {
+      edit: (set) => put(set, ["metadata", "annotations", "grafana.com/min-time-between-zones-downscale"], "1s"),
     },
-    cure: { by: "doctor" },
     changes: [B],
   },
   {
@@ -145,17 +144,17 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
     trouble: "a label where an annotation is read",
     make: (at) => label(at, SETS, B, { "rollout-max-unavailable": "1" }),
     says: {
-      doctor: /statefulset\/ingester-zone-b: rollout-max-unavailable is a label; it is read as an annotation only/,
+      doctor:
+        /statefulset\/ingester-zone-b: its label rollout-max-unavailable has no effect; did you mean the annotation/,
     },
-    cure: { by: "doctor" },
+    cure: { by: "doctor", edit: (set) => put(set, ["metadata", "labels", "rollout-max-unavailable"], undefined) },
   },
   {
     trouble: "an annotation rollout-group beside the label, which alone is read",
     make: (at) => annotate(at, SETS, B, { "rollout-group": "other" }),
     says: {
-      doctor:
-        /ingester-zone-b: rollout-group is an annotation; it is read as a label only, which is ingester and counts/,
+      doctor: /ingester-zone-b: its annotation rollout-group has no effect; did you mean the label rollout-group\?/,
     },
-    cure: { by: "doctor" },
+    cure: { by: "doctor", edit: (set) => put(set, ["metadata", "annotations", "rollout-group"], undefined) },
   },
 ];

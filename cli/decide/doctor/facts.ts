@@ -1,7 +1,4 @@
-/**
- * A check of `zonewise doctor`: its name, its level, when it has something to say, what it says, and what fixes that.
- * The table is in `checks.ts`; its rows are in the files beside this one, by their subject.
- */
+/** What `zonewise doctor` knows of a cluster, and what a check is: a row of the table in `checks.ts`. Pure. */
 import type {
   Definition,
   PodDisruptionBudget,
@@ -11,14 +8,11 @@ import type {
 import type { Guard } from "../../../reconciler/budget/guard.ts";
 import type { StoredBudget } from "../../../reconciler/budget/zpdb.ts";
 import type { Gate } from "../../../reconciler/gates/gate.ts";
+import { kubectl } from "../../../reconciler/model/remedy.ts";
 import type { Zone, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { Target } from "../../../reconciler/phased/target.ts";
-import { kubectl } from "../../../reconciler/model/remedy.ts";
 import type { NoTick } from "../../../reconciler/report/ticking.ts";
 import type { Phased } from "../explain-phased.ts";
-
-/** `error`: it does not work, or does something that nobody wants. `warning`: it may be intended. */
-type Level = "error" | "warning";
 
 /** A StatefulSet as it is stored, and as Zonewise reads it. */
 export interface StoredZone {
@@ -26,21 +20,27 @@ export interface StoredZone {
   readonly zone: Zone;
 }
 
-/** An object with its labels and annotations. */
+/** The names of the labels and annotations of an object. */
 export interface Keyed {
   /** As kubectl takes it: `statefulset`. */
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-  /** What its reader says of them: a key that it names is not reported again. */
+  readonly keys: Readonly<Record<"label" | "annotation", readonly string[]>>;
+  /** What its reader says of it: a key that it names is not reported again. */
   readonly problems?: readonly string[];
+}
+
+/** What could not be read. */
+interface Unread {
+  readonly object: string;
+  readonly message: string;
+  readonly fix: string;
 }
 
 /** What was read of the cluster. A list that may not be read is empty: `unread` says so then. */
 export interface Found {
-  readonly unread: readonly { readonly object: string; readonly message: string; readonly fix: string }[];
+  readonly unread: readonly Unread[];
   /** The reconcilers that do not tick, or whose ticking is unknown. */
   readonly noTicks: readonly NoTick[];
   /** The budgets, each with the webhook that is asked about evictions in its namespace. */
@@ -63,17 +63,21 @@ export interface Found {
   /** The StatefulSets that say which PhasedRollout manages them. */
   readonly claimed: readonly Pick<Target, "namespace" | "name" | "owner">[];
   readonly gates: readonly Gate[];
-  /** Objects with labels and annotations of ours, or nearly so. */
+  /** The StatefulSets, gates and PhasedRollouts. */
   readonly keyed: readonly Keyed[];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 export interface DoctorFacts extends Found {
+  /** The StatefulSets as zones, in a group or not. */
   readonly zones: readonly Zone[];
   /** The zones of each group, by `groupKey`. */
   readonly groups: ReadonlyMap<string, readonly Zone[]>;
 }
+
+/** `error`: it does not work, or does something that nobody wants. `warning`: it may be intended. */
+type Level = "error" | "warning";
 
 export interface Finding {
   readonly level: Level;
@@ -81,7 +85,7 @@ export interface Finding {
   /** `statefulset/zone-a`. */
   readonly object: string;
   readonly message: string;
-  /** Lines, as every remedy has them (reconciler/remedies/cures.ts). */
+  /** Lines, as every remedy has them (reconciler/model/remedy.ts). */
   readonly fix: string;
 }
 
@@ -117,7 +121,4 @@ interface Placed {
 /** The command that gives a StatefulSet labels. */
 export const label = (set: Placed, pairs: string): string =>
   kubectl(set, `label --overwrite statefulset ${set.name} ${pairs}`);
-/** The command that gives a StatefulSet annotations, or takes them away. */
-export const annotate = (set: Placed, pairs: string): string =>
-  kubectl(set, `annotate --overwrite statefulset ${set.name} ${pairs}`);
 export const edit = (set: Placed, kind = "statefulset"): string => kubectl(set, `edit ${kind} ${set.name}`);

@@ -1,17 +1,29 @@
+/** `zonewise doctor`: StatefulSets and their groups, labels and annotations, PhasedRollouts and gates. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { MAX_ZONES } from "../../../../reconciler/model/refused-group.ts";
-import type { Finding } from "../../../../cli/decide/doctor/check.ts";
 import { diagnose } from "../../../../cli/decide/doctor/checks.ts";
+import type { DoctorFacts, Finding, Keyed, StoredZone } from "../../../../cli/decide/doctor/facts.ts";
+import { findMeant } from "../../../../cli/decide/doctor/groups.ts";
+import type { Phased } from "../../../../cli/decide/explain-phased.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
+import type { Gate } from "../../../../reconciler/gates/gate.ts";
+import { ANNOTATIONS, LABELS } from "../../../../reconciler/model/annotations.ts";
+import { MAX_ZONES } from "../../../../reconciler/model/refused-group.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
-import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../../builders/zones.ts";
+import { readTarget } from "../../../../reconciler/phased/target.ts";
+import { statefulSetObject, type ZoneTraits } from "../../../builders/zones.ts";
+import { gateOf } from "../../../builders/gates.ts";
+import { readPhased } from "../../../reconciler/phased/adapter.ts";
+import { rolloutObject, setObject } from "../../../builders/phased.ts";
 
+const storedOf = (objects: readonly StatefulSet[]): StoredZone[] =>
+  objects.map((object) => ({ object, zone: readZone(object) }));
 const examineStatefulSets = (objects: readonly StatefulSet[]): Finding[] => {
-  const found = objects.map((object) => ({ object, zone: readZone(object) }));
+  const found = storedOf(objects);
   const keyed = found.map(({ object: { metadata }, zone: { namespace, name, problems } }) => {
     const { labels = {}, annotations = {} } = metadata ?? {};
-    return { kind: "statefulset", namespace, name, labels, annotations, problems };
+    const keys = { label: Object.keys(labels), annotation: Object.keys(annotations) };
+    return { kind: "statefulset", namespace, name, keys, problems };
   });
   return diagnose({ sets: found, keyed, now: NOW });
 };
@@ -57,8 +69,8 @@ describe("zonewise doctor", () => {
     {
       name: "one with a zone more",
       objects: sets(...many(MAX_ZONES + 1)),
-      found: ["error too-many-zones group/ingester"],
-      says: /^it has 33 zones, more than 32: it is neither rolled out nor scaled, and disruption budgets let no pod of it go$/,
+      found: ["error group-refused statefulset/ingester-zone-0"],
+      says: /^group ingester has 33 zones, more than 32: it is neither rolled out nor scaled$/,
     },
     {
       name: "a label where an annotation belongs",
@@ -68,62 +80,23 @@ describe("zonewise doctor", () => {
     {
       name: "two minimum times that differ: the annotation wins",
       objects: sets({ labels: { [MIN_TIME]: "12h" }, annotations: { [MIN_TIME]: "1h" } }, {}),
-      found: ["warning two-min-times statefulset/ingester-zone-a"],
+      found: ["error unreadable statefulset/ingester-zone-a"],
       fix: "kubectl -n test edit statefulset ingester-zone-a",
       says: /the annotation wins/,
-    },
-    {
-      name: "two minimum times of which one cannot be read",
-      objects: sets({ labels: { [MIN_TIME]: "1h" }, annotations: { [MIN_TIME]: "never" } }, {}),
-      found: ["error unreadable statefulset/ingester-zone-a", "warning two-min-times statefulset/ingester-zone-a"],
-      fix: "kubectl -n test edit statefulset ingester-zone-a",
     },
     {
       name: "an annotation where a label belongs",
       objects: sets({ annotations: { "grafana.com/prepare-downscale": "true" } }, {}),
       found: ["error misplaced-key statefulset/ingester-zone-a"],
-      fix: "kubectl -n test label statefulset ingester-zone-a grafana.com/prepare-downscale=true && kubectl -n test annotate statefulset ingester-zone-a grafana.com/prepare-downscale-",
-    },
-    {
-      name: "an annotation beside the label that is read, which stays",
-      objects: sets({ annotations: { "rollout-group": "other" } }, {}),
-      found: ["error misplaced-key statefulset/ingester-zone-a"],
-      fix: "kubectl -n test annotate statefulset ingester-zone-a rollout-group-",
-      says: /it is read as a label only, which is ingester and counts/,
-    },
-    {
-      name: "a label beside the annotation that is read, which stays",
-      objects: sets(
-        { labels: { "rollout-max-unavailable": "7" }, annotations: { "rollout-max-unavailable": "2" } },
-        {},
-      ),
-      found: ["error misplaced-key statefulset/ingester-zone-a"],
-      fix: "kubectl -n test label statefulset ingester-zone-a rollout-max-unavailable-",
+      fix: "kubectl -n test edit statefulset ingester-zone-a",
+      says: /^its annotation grafana.com\/prepare-downscale has no effect; did you mean the label grafana.com\/prepare-downscale\?$/,
     },
     {
       name: "an annotation that cannot be read",
       objects: sets({ annotations: { "rollout-max-unavailable": "many" } }, {}),
       found: ["error unreadable statefulset/ingester-zone-a"],
     },
-    {
-      name: "pods that are to be prepared and have no address",
-      objects: sets({ name: "", labels: { "grafana.com/prepare-downscale": "true" } }, {}),
-      found: ["error no-service-name statefulset/"],
-    },
     { name: "a zone that is alone", objects: sets({}), found: ["warning single-zone statefulset/ingester-zone-a"] },
-    {
-      name: "a follower without a minimum time where downscales are remembered",
-      objects: sets({ labels: { "grafana.com/prepare-downscale": "true" } }, leadBy("ingester-zone-a"), {
-        annotations: { ...leadBy("ingester-zone-b").annotations, [MIN_TIME]: "0s" },
-      }),
-      found: ["error no-min-time statefulset/ingester-zone-b"],
-      fix: `kubectl -n test annotate --overwrite statefulset ingester-zone-b ${MIN_TIME}=0s`,
-    },
-    {
-      name: "followers without one where nobody remembers downscales: they go at once",
-      objects: sets({}, leadBy("ingester-zone-a")),
-      found: [],
-    },
     {
       name: "a leader that is not in the group",
       objects: sets({}, { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-aa" } }),
@@ -191,16 +164,10 @@ describe("zonewise doctor", () => {
       fix: "if it should follow no zone:\nkubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader-",
     },
     {
-      name: "an annotation for a label whose value would be a command of the shell",
-      objects: sets({ annotations: { "grafana.com/no-downscale": "$(reboot)" } }, {}),
-      found: ["error misplaced-key statefulset/ingester-zone-a"],
-      fix: "kubectl -n test edit statefulset ingester-zone-a",
-    },
-    {
       name: "a label of a group that is empty",
       objects: sets({ labels: { "rollout-group": "" } }, {}, {}),
-      found: ["error empty-group statefulset/ingester-zone-a"],
-      fix: "kubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=GROUP",
+      found: ["error group-refused statefulset/ingester-zone-a"],
+      fix: "give the label the name of their group\nor if they belong to no group:\nkubectl -n test label statefulset ingester-zone-a rollout-group-",
     },
     {
       name: "a group whose name is a part of another one's",
@@ -209,13 +176,7 @@ describe("zonewise doctor", () => {
       fix: "if there are other zones, give them the same rollout-group",
     },
     {
-      name: "that all zones are paused in the middle of a rollout",
-      objects: sets({ ...PAUSED, at: PREVIOUS }, PAUSED),
-      found: ["warning all-paused group/ingester"],
-      fix: "zonewise -n test resume ingester",
-    },
-    {
-      name: "that all zones are paused after a rollout",
+      name: "that all zones are paused",
       objects: sets(PAUSED, PAUSED),
       found: ["warning all-paused group/ingester"],
       fix: "zonewise -n test resume ingester",
@@ -225,14 +186,12 @@ describe("zonewise doctor", () => {
       objects: sets({ replicas: 0 }, {}),
       found: ["warning zone-empty statefulset/ingester-zone-a"],
       fix: "kubectl -n test scale statefulset ingester-zone-a --replicas=3",
-      says: /it has 0 replicas, .*: only ingester-zone-b has pods, and nothing protects them/,
     },
     {
       name: "one of three zones that was scaled to zero",
       objects: sets({}, { replicas: 0 }, { replicas: 2 }),
       found: ["warning zone-empty statefulset/ingester-zone-b"],
       fix: "kubectl -n test scale statefulset ingester-zone-b --replicas=3",
-      says: /only ingester-zone-a, ingester-zone-c serve/,
     },
     {
       name: "nothing of a group that was scaled to zero as a whole",
@@ -248,14 +207,9 @@ describe("zonewise doctor", () => {
     {
       name: "a window that never opens",
       objects: sets({ annotations: { [WINDOW]: "* * 2 31 2 *" } }, { annotations: { [WINDOW]: "* * 2 * * *" } }),
-      found: ["error window-never-opens statefulset/ingester-zone-a"],
+      found: ["error unreadable statefulset/ingester-zone-a"],
       fix: "kubectl -n test edit statefulset ingester-zone-a",
       says: /window \* \* 2 31 2 \* \(UTC\) does not open in the next 10 years: a new template never reaches/,
-    },
-    {
-      name: "a window that is closed for ever by a year that is over",
-      objects: sets({ annotations: { [WINDOW]: "* * 2 * * * 2020" } }, { annotations: { [WINDOW]: "* * 2 * * *" } }),
-      found: ["error window-never-opens statefulset/ingester-zone-a"],
     },
     {
       name: "nothing of windows that are open at different times, or of one that is closed now",
@@ -325,5 +279,118 @@ describe("a group label with a typo", () => {
       found.map(({ fix }) => fix),
       Array.from({ length: 2 }, () => "if there are other zones, give them the same rollout-group"),
     );
+  });
+});
+
+/** What is written as an annotation, and what is meant. */
+const MISSES: readonly (readonly [written: string, meant: string | undefined])[] = [
+  ["rollout-max-unavailble", "rollout-max-unavailable"],
+  ["rollout-max-unavailabel", "rollout-max-unavailable"],
+  ["grafana.com/rollout-max-unavailable", "rollout-max-unavailable"],
+  ["grafana.com/rollout-pause", "grafana.com/rollout-paused"],
+  ["rollout-paused", "grafana.com/rollout-paused"],
+  ["zonewise.dev/rollout-paused", "grafana.com/rollout-paused"],
+  ["grafna.com/rollout-paused", "grafana.com/rollout-paused"],
+  ["rollout-grup", "rollout-group"],
+  ["Rollout-Group", "rollout-group"],
+  ["grafana.com/no-downscal", "grafana.com/no-downscale"],
+  ["zonewise.dev/bypass-gate-until", "zonewise.dev/bypass-gates-until"],
+  ["rollout-operator.grafana.com/no-downscale", "grafana.com/no-downscale"],
+  ["rollout-operator.grafana.com/rollout-group", "rollout-group"],
+  ["zonewise.dev/delete-by-hand", "zonewise/delete-by-hand"],
+  ["sts.plus/paus", "sts.plus/pause"],
+  ["sts.plus/promote-steps", "sts.plus/promote-step"],
+  ["zonewise.dev/retry-gates", "zonewise.dev/retry-gate"],
+  // Somebody else's.
+  ["app", undefined],
+  ["name", undefined],
+  ["pause", undefined],
+  ["argo.example/pause", undefined],
+  ["app.kubernetes.io/name", undefined],
+  ["rollout-operator", undefined],
+  ["deployment.kubernetes.io/revision", undefined],
+  ["kubectl.kubernetes.io/last-applied-configuration", undefined],
+];
+for (const [written, meant] of MISSES)
+  it(`${written}: ${meant ?? "another's"}`, () => assert.equal(findMeant(written, "annotation")?.key, meant));
+
+it("no key of ours is taken for another", () => {
+  for (const key of Object.values(LABELS)) assert.equal(findMeant(key, "label"), undefined, key);
+  for (const key of Object.values(ANNOTATIONS)) assert.equal(findMeant(key, "annotation"), undefined, key);
+});
+
+it("a mistyped key of any object is found, unless its reader names it", () => {
+  const find = (problems: readonly string[]) => {
+    const of: Keyed = {
+      kind: "rolloutgate",
+      namespace: "test",
+      name: "gate",
+      keys: { label: [], annotation: ["zonewise.dev/retry-gates"] },
+      problems,
+    };
+    return diagnose({ keyed: [of] }).map(({ object, message, fix }) => [object, message, fix]);
+  };
+  const says =
+    "its annotation zonewise.dev/retry-gates has no effect; did you mean the annotation zonewise.dev/retry-gate?";
+  assert.deepEqual(find([]), [["rolloutgate/gate", says, "kubectl -n test edit rolloutgate gate"]]);
+  assert.deepEqual(find(["annotation zonewise.dev/retry-gates is unknown"]), []);
+});
+
+const phased: Phased = { rollout: readPhased(rolloutObject()), target: readTarget(setObject()) };
+
+it("finds a StatefulSet that names a PhasedRollout which does not manage it: nothing would release its pods", () => {
+  const { namespace, name: owner, targetRef } = phased.rollout;
+  const find = (claimed: DoctorFacts["claimed"]) => diagnose({ phased: [phased], claimed });
+  assert.deepEqual(find([{ namespace, name: targetRef, owner }]), []);
+  for (const claim of [
+    { namespace, name: targetRef, owner: "gone" },
+    { namespace, name: "copy", owner },
+    { namespace: "elsewhere", name: targetRef, owner },
+  ]) {
+    const [found, ...more] = find([claim]);
+    assert.deepEqual([found?.check, found?.object, more], ["phased-claim", `statefulset/${claim.name}`, []]);
+    assert.equal(
+      found?.fix.split("\n")[1],
+      `kubectl -n ${claim.namespace} annotate statefulset ${claim.name} sts.plus/phasedRollout- sts.plus/original-partition-`,
+    );
+  }
+});
+
+describe("a gate", () => {
+  const gate = gateOf();
+  const { namespace } = gate.ref;
+  const invalid = (reason: string): Gate["conditions"] => [
+    { type: "Valid", status: "False", reason, message: "at character 8" } as never,
+  ];
+  const setsOf = (group: string, place = namespace) =>
+    storedOf(sets({ labels: { "rollout-group": group } }, { labels: { "rollout-group": group } })).map((one) => ({
+      ...one,
+      zone: { ...one.zone, namespace: place },
+    }));
+  const find = (conditions: Gate["conditions"], found: readonly StoredZone[]) =>
+    diagnose({ gates: [{ ...gate, conditions }], sets: found })
+      .filter(({ object }) => object === "rolloutgate/gate")
+      .map(({ check, message, fix }) => [check, message, fix]);
+  const edit = `kubectl -n ${namespace} edit rolloutgate gate`;
+
+  it("is found by what its condition Valid says", () => {
+    assert.deepEqual(find([], setsOf(gate.group)), []);
+    assert.deepEqual(find(invalid("ExpressionInvalid"), setsOf(gate.group)), [
+      ["gate-not-valid", "it is not valid: ExpressionInvalid, at character 8", edit],
+    ]);
+  });
+
+  it("is found if its group does not exist; the nearest one of its namespace is proposed", () => {
+    const why = `there is no rollout group ${gate.group}`;
+    assert.deepEqual(find([], setsOf(gate.group, "elsewhere")), [["gate-not-valid", why, edit]]);
+    const near = `${gate.group}s`;
+    assert.deepEqual(find(invalid("GroupNotFound"), setsOf(near)), [
+      [
+        "gate-not-valid",
+        `${why}; did you mean ${near}?`,
+        `if so:\nkubectl -n ${namespace} patch rolloutgate gate --type=merge -p '{"spec":{"group":"${near}"}}'`,
+      ],
+    ]);
+    assert.deepEqual(find(invalid("GroupNotFound"), setsOf(gate.group)), [], "it has zones since");
   });
 });
