@@ -33,7 +33,7 @@ export function isOurConfiguration({ configuration }: Listed, namespace: string)
 }
 
 /** True if an installation of ours maintains its CA bundle. */
-export function isInjected({ metadata }: WebhookConfiguration): boolean {
+function isInjected({ metadata }: WebhookConfiguration): boolean {
   const { labels = {}, annotations = {} } = metadata ?? {};
   return labels[INJECT_LABEL] === "true" && OTHER_INJECTORS.every((other) => annotations[other] === undefined);
 }

@@ -250,7 +250,7 @@ function readMinTime(labels: Strings, annotations: Strings): string | undefined 
 }
 
 /** The warning if both are there and differ (§2.2). */
-export function describeTwoMinTimes(labels: Strings, annotations: Strings): string | undefined {
+function describeTwoMinTimes(labels: Strings, annotations: Strings): string | undefined {
   const key = LABELS.minTimeBetweenZonesDownscale;
   const [label, annotation] = [labels?.[key], annotations?.[key]];
   if (label === undefined || annotation === undefined || label === annotation) return undefined;
