@@ -5,6 +5,7 @@ import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { PARTITIONS } from "../../builders/budgets.ts";
 import { type Case, decide } from "./scene.ts";
 
+/** The answer with short names. */
 type EvictionCase = readonly [name: string, eviction: Case, answer: string];
 
 const MET = "200 zpdb met across 3 zones";
@@ -14,7 +15,7 @@ function judgeEach(what: string, cases: readonly EvictionCase[]): void {
     for (const [name, one, expected] of cases) {
       it(`${name}: ${expected}`, async () => {
         const answer = await decide(one);
-        assert.equal(`${VERDICTS[answer.reason].code} ${answer.message}`, expected);
+        assert.equal(`${VERDICTS[answer.reason].code} ${answer.message.replaceAll("ingester-", "")}`, expected);
         assert.deepEqual(
           answer.objects.map(({ kind }) => kind),
           ["Pod", "ZoneAwarePodDisruptionBudget"],
@@ -62,51 +63,39 @@ const CASES: readonly EvictionCase[] = [
     { pod: "zone-c-2", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { a: "n", b: "nnnf" } },
     "429 1 pod not ready, 1 pod unknown in partition 2",
   ],
-  [
-    "the pod's own zone has one reserved",
-    { pod: "zone-a-2", reserved: ["zone-a-0"] },
-    "429 1 pod not ready in ingester-zone-a",
-  ],
+  ["the pod's own zone has one reserved", { pod: "zone-a-2", reserved: ["zone-a-0"] }, "429 1 pod not ready in zone-a"],
   ["its own reservation does not block it", { reserved: ["zone-a-0"] }, MET],
   ["all pods ready", {}, MET],
-  ["a failure in the zone, max 1", { zones: { a: "nnfn" } }, "429 1 pod not ready in ingester-zone-a"],
+  ["a failure in the zone, max 1", { zones: { a: "nnfn" } }, "429 1 pod not ready in zone-a"],
   ["a failure in the zone, max 2", { spec: { maxUnavailable: 2 }, zones: { a: "nnfn" } }, MET],
-  ["a failure in another zone, max 1", { zones: { c: "nnfn" } }, "429 1 pod not ready in ingester-zone-c"],
+  ["a failure in another zone, max 1", { zones: { c: "nnfn" } }, "429 1 pod not ready in zone-c"],
   [
     "a failure in another zone, max 2",
     { spec: { maxUnavailable: 2 }, zones: { c: "nn!n" } },
-    "429 1 pod not ready in ingester-zone-c",
+    "429 1 pod not ready in zone-c",
   ],
-  [
-    "the status counts a pod that does not exist",
-    { zones: { b: "nnn counts 4" } },
-    "429 1 pod unknown in ingester-zone-b",
-  ],
-  [
-    "missing pods and terminating pods",
-    { zones: { b: ".n-." } },
-    "429 1 pod not ready, 2 pods unknown in ingester-zone-b",
-  ],
+  ["the status counts a pod that does not exist", { zones: { b: "nnn counts 4" } }, "429 1 pod unknown in zone-b"],
+  ["missing pods and terminating pods", { zones: { b: ".n-." } }, "429 1 pod not ready, 2 pods unknown in zone-b"],
   ["the rollout's limit is ignored when one is configured", { spec: { maxUnavailable: 1 }, rollout: 1 }, MET],
   [
     "a reservation in another zone",
     { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2 },
-    "429 1 pod not ready in ingester-zone-a (ready, but allowed to go: ingester-zone-a-0)",
+    "429 1 pod not ready in zone-a (ready, but allowed to go: zone-a-0)",
   ],
   [
     "a reservation of a pod that is gone from the ready ones is not named",
     { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2, zones: { a: "n!nn" } },
-    "429 1 pod not ready in ingester-zone-a",
+    "429 1 pod not ready in zone-a",
   ],
   [
     "a pod beyond the replicas of its zone stands in for none that is missing",
     { zones: { b: ".nnn of 3" } },
-    "429 1 pod to be removed, 1 pod unknown in ingester-zone-b",
+    "429 1 pod to be removed, 1 pod unknown in zone-b",
   ],
   [
     "nor does one below the first ordinal",
     { zones: { b: { start: 1 } } },
-    "429 1 pod to be removed, 1 pod unknown in ingester-zone-b",
+    "429 1 pod to be removed, 1 pod unknown in zone-b",
   ],
   ["partition: all pods ready", { spec: PARTITIONS }, met("0")],
   ["partition: the own zone does not count", { spec: PARTITIONS, zones: { a: "nnfn" } }, met("0")],
@@ -146,23 +135,19 @@ const CASES: readonly EvictionCase[] = [
     { rollout: 1, zones: { a: "nxnxn" } },
     MET,
   ],
-  ["they do block an eviction of the same pod", { zones: { a: "nxnxn" } }, "429 1 pod not ready in ingester-zone-a"],
+  ["they do block an eviction of the same pod", { zones: { a: "nxnxn" } }, "429 1 pod not ready in zone-a"],
   ["nor do those of other zones: it serves nothing", { rollout: 1, zones: { a: "nxnn", b: "n!nn" } }, MET],
   ["a pod that was never ready serves nothing, either", { rollout: 1, zones: { a: "n!nn", b: "n!nn" } }, MET],
-  [
-    "in partitions as well",
-    { rollout: 1, spec: PARTITIONS, zones: { a: "n!nn", b: "n!nn" } },
-    "200 zpdb met for partition 0 across 3 zones",
-  ],
+  ["in partitions as well", { rollout: 1, spec: PARTITIONS, zones: { a: "n!nn", b: "n!nn" } }, met("0")],
   [
     "unavailable pods of another zone block the rollout for a pod of which one container works",
     { rollout: 1, zones: { a: "n~nn", b: "n!nn" } },
-    "429 1 pod not ready in ingester-zone-b",
+    "429 1 pod not ready in zone-b",
   ],
   [
     "and for a pod that was ready until lately",
     { rollout: 1, now: NOT_LONG, zones: { a: "n?nn", b: "n!nn" } },
-    "429 1 pod not ready in ingester-zone-b",
+    "429 1 pod not ready in zone-b",
   ],
   ["not once it has had its time to recover", { rollout: 1, zones: { a: "n?nn", b: "n!nn" } }, MET],
   [
@@ -184,31 +169,31 @@ const CASES: readonly EvictionCase[] = [
   [
     "but not while another one of them is on its way",
     { pod: "zone-a-1", rollout: 3, zones: { a: "o~o~o~" }, reserved: ["zone-a-0"] },
-    "429 1 pod not ready in ingester-zone-a",
+    "429 1 pod not ready in zone-a",
   ],
   [
     "or has its replacement, which is not ready",
     { pod: "zone-a-1", rollout: 3, zones: { a: "n~o~o~" } },
-    "429 1 pod not ready in ingester-zone-a",
+    "429 1 pod not ready in zone-a",
   ],
   [
     "nor is one that is ready spared less for it",
     { pod: "zone-a-1", rollout: 3, zones: { a: "o~oo" } },
-    "429 1 pod not ready in ingester-zone-a",
+    "429 1 pod not ready in zone-a",
   ],
   ["a pod beyond its zone's replicas that never served counts for nobody", { zones: { b: "nnnn! of 3" } }, MET],
-  ["one that serves or has served does", { zones: { b: "nnnn? of 3" } }, "429 1 pod not ready in ingester-zone-b"],
+  ["one that serves or has served does", { zones: { b: "nnnn? of 3" } }, "429 1 pod not ready in zone-b"],
   [
     "all blocking zones are named, the pod's own last",
     { zones: { a: "nn!n", b: "nnn counts 4", c: "n!nn!" } },
-    "429 1 pod unknown in ingester-zone-b; 2 pods not ready in ingester-zone-c; 1 pod not ready in ingester-zone-a",
+    "429 1 pod unknown in zone-b; 2 pods not ready in zone-c; 1 pod not ready in zone-a",
   ],
 ];
 
 judgeEach("the eviction of a pod", CASES);
 
 const moment = (whom: string): string =>
-  `429 ingester-zone-a-0 was allowed to go a moment ago, for ${whom}; try again once it is gone`;
+  `429 zone-a-0 was allowed to go a moment ago, for ${whom}; try again once it is gone`;
 const AGAIN = { pod: "zone-a-0", reserved: ["zone-a-0"] } as const;
 
 // A pod that was allowed to go a moment ago (§5.8).

@@ -26,6 +26,11 @@ describe("the number of pods that a budget allows to be unavailable", () => {
       assert.equal(allowedUnavailable(parse(spec), replicas), expected));
 });
 
+const unread = (field: string): string => `failed to extract value from config field ${field}`;
+const invalid = (why: string): string => `invalid value: ${why}`;
+const badRegex = (why: string): string => invalid(`regex is not valid, got ${why}`);
+const badSelector = (why: string): string => invalid(`selector is not valid, got ${why}`);
+
 describe("an invalid budget", () => {
   const REFUSED: readonly [unknown, string][] = [
     [{}, "no spec found in unstructured object"],
@@ -33,92 +38,68 @@ describe("an invalid budget", () => {
     [{ ...object({}), kind: "PodDisruptionBudget" }, "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
     [
       object({ maxUnavailable: null, maxUnavailablePercentage: null }),
-      "invalid value: only one of maxUnavailable or maxUnavailablePercentage may be set",
+      invalid("only one of maxUnavailable or maxUnavailablePercentage may be set"),
     ],
-    [object({ maxUnavailable: "1" }), "failed to extract value from config field maxUnavailable"],
-    [object({ maxUnavailable: null }), "failed to extract value from config field maxUnavailable"],
-    [object({ maxUnavailable: 0.5 }), "failed to extract value from config field maxUnavailable"],
-    [object({ maxUnavailable: 1e300 }), "failed to extract value from config field maxUnavailable"],
-    [object({ maxUnavailable: -1 }), "invalid value: max unavailable must be 0 <= val, got -1"],
-    [object({ maxUnavailablePercentage: "5" }), "failed to extract value from config field maxUnavailablePercentage"],
-    [
-      object({ maxUnavailablePercentage: -1 }),
-      "invalid value: max unavailable percentage must be 0 <= val <= 100, got -1",
-    ],
-    [
-      object({ maxUnavailablePercentage: 101 }),
-      "invalid value: max unavailable percentage must be 0 <= val <= 100, got 101",
-    ],
+    [object({ maxUnavailable: "1" }), unread("maxUnavailable")],
+    [object({ maxUnavailable: null }), unread("maxUnavailable")],
+    [object({ maxUnavailable: 0.5 }), unread("maxUnavailable")],
+    [object({ maxUnavailable: 1e300 }), unread("maxUnavailable")],
+    [object({ maxUnavailable: -1 }), invalid("max unavailable must be 0 <= val, got -1")],
+    [object({ maxUnavailablePercentage: "5" }), unread("maxUnavailablePercentage")],
+    [object({ maxUnavailablePercentage: -1 }), invalid("max unavailable percentage must be 0 <= val <= 100, got -1")],
+    [object({ maxUnavailablePercentage: 101 }), invalid("max unavailable percentage must be 0 <= val <= 100, got 101")],
     [
       object({ podNamePartitionRegex: 1 }),
-      "invalid value: regex is not valid, got failed to extract regex value from config field podNamePartitionRegex",
+      badRegex("failed to extract regex value from config field podNamePartitionRegex"),
     ],
     [
       object({ podNamePartitionRegex: REGEX, podNameRegexGroup: "1" }),
-      "invalid value: regex is not valid, got failed to extract group value from config field podNameRegexGroup",
+      badRegex("failed to extract group value from config field podNameRegexGroup"),
     ],
-    [
-      object({ podNamePartitionRegex: "(zone" }),
-      "invalid value: regex is not valid, got error parsing regexp: missing closing ): `^(zone$`",
-    ],
+    [object({ podNamePartitionRegex: "(zone" }), badRegex("error parsing regexp: missing closing ): `^(zone$`")],
     [
       object({ podNamePartitionRegex: "(?=zone)(a)" }),
-      "invalid value: regex is not valid, got error parsing regexp: invalid or unsupported Perl syntax: `(?=`",
+      badRegex("error parsing regexp: invalid or unsupported Perl syntax: `(?=`"),
     ],
-    [
-      object({ podNamePartitionRegex: "(a)\\1" }),
-      "invalid value: regex is not valid, got error parsing regexp: invalid escape sequence: `\\1`",
-    ],
-    [
-      object({ podNamePartitionRegex: "zone" }),
-      "invalid value: regex is not valid, got regular expression requires at least one subexpression",
-    ],
+    [object({ podNamePartitionRegex: "(a)\\1" }), badRegex("error parsing regexp: invalid escape sequence: `\\1`")],
+    [object({ podNamePartitionRegex: "zone" }), badRegex("regular expression requires at least one subexpression")],
     [
       object({ podNamePartitionRegex: "(a)(b)" }),
-      "invalid value: regex is not valid, got regular expression has multiple subexpressions and requires podNameRegexGroup to be set",
+      badRegex("regular expression has multiple subexpressions and requires podNameRegexGroup to be set"),
     ],
     ...[10, 0, -1].map((podNameRegexGroup): [object, string] => [
       object({ podNamePartitionRegex: REGEX, podNameRegexGroup }),
-      "invalid value: regex is not valid, got regular expression subexpression index out of range",
+      badRegex("regular expression subexpression index out of range"),
     ]),
-    [object({ selector: undefined }), "invalid value: selector is not found"],
-    [object({ selector: {} }), "invalid value: selector is not found"],
-    [object({ selector: null }), "invalid value: selector is not valid, got no map"],
+    [object({ selector: undefined }), invalid("selector is not found")],
+    [object({ selector: {} }), invalid("selector is not found")],
+    [object({ selector: null }), invalid("selector is not valid, got no map")],
     ...[[{ key: "a", operator: "Exists" }], { a: "b" }, null].map((matchExpressions): [object, string] => [
       object({ selector: { matchLabels: { a: "b" }, matchExpressions } }),
-      "invalid value: selector is not valid, got matchExpressions",
+      badSelector("matchExpressions"),
     ]),
-    [
-      object({ selector: { matchLabels: [] } }),
-      "invalid value: selector is not valid, got matchLabels, which is not a map",
-    ],
-    [
-      object({ selector: { matchLabels: { a: 1 } } }),
-      'invalid value: selector is not valid, got "a": 1, which is not a valid label',
-    ],
-    [
-      object({ selector: { matchLabels: { a: "b,c=d" } } }),
-      'invalid value: selector is not valid, got "a": "b,c=d", which is not a valid label',
-    ],
-    [object({ crossZoneEvictionDelay: 5 }), "failed to extract value from config field crossZoneEvictionDelay"],
+    [object({ selector: { matchLabels: [] } }), badSelector("matchLabels, which is not a map")],
+    [object({ selector: { matchLabels: { a: 1 } } }), badSelector('"a": 1, which is not a valid label')],
+    [object({ selector: { matchLabels: { a: "b,c=d" } } }), badSelector('"a": "b,c=d", which is not a valid label')],
+    [object({ crossZoneEvictionDelay: 5 }), unread("crossZoneEvictionDelay")],
     [
       object({ crossZoneEvictionDelay: "notaduration", podNamePartitionRegex: REGEX }),
-      "invalid value: crossZoneEvictionDelay is not a valid duration, got notaduration",
+      invalid("crossZoneEvictionDelay is not a valid duration, got notaduration"),
     ],
     [
       object({ crossZoneEvictionDelay: "-5m", podNamePartitionRegex: REGEX }),
-      "invalid value: crossZoneEvictionDelay must be >= 0, got -5m",
+      invalid("crossZoneEvictionDelay must be >= 0, got -5m"),
     ],
     [
       object({ crossZoneEvictionDelay: "5m" }),
-      "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set",
+      invalid("crossZoneEvictionDelay requires podNamePartitionRegex to be set"),
     ],
     [
       object({ maxUnavailablePercentage: 50, podNamePartitionRegex: REGEX }),
-      "invalid value: max unavailable percentage can not be used with partition awareness",
+      invalid("max unavailable percentage can not be used with partition awareness"),
     ],
     // Two errors: upstream has the same order.
-    [object({ maxUnavailable: -1, selector: {} }), "invalid value: max unavailable must be 0 <= val, got -1"],
+    [object({ maxUnavailable: -1, selector: {} }), invalid("max unavailable must be 0 <= val, got -1")],
     [
       { ...object({ maxUnavailable: -1 }), kind: "Pod" },
       "unexpected object kind - expecting ZoneAwarePodDisruptionBudget",

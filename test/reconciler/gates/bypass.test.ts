@@ -28,22 +28,28 @@ const SHORT = { zones: withBypass(ROLLING, 60) };
 const FAR = { zones: withBypass(ROLLING, 30 * HOUR) };
 const FAILING = { check: { failureThreshold: 1 } };
 
+/** What a tick shows: the checks that it asks, the state of the stage, the zones that have begun, what holds zone b. */
+const WAITS = "errors Waiting a GateWaiting";
+const FAILS = "errors Failed a GateFailed";
+const FAILED = "- Failed a GateFailed";
+const BYPASSED = "- Bypassed ab free";
+
 histories("a bypass of the gates", [
   [
     "lets its zone begin without asking, once it is stored",
     {},
     ticks([0, data], [10, data, { zones: bypassed }]),
-    ["errors Waiting a GateWaiting", "- Bypassed ab free"],
+    [WAITS, BYPASSED],
   ],
   [
     "lets no other zone begin",
     {},
     [0, 10].map((seconds) => [seconds, data, { zones: withBypass("2 1>2 1>2", HOUR, "ac") }]),
-    ["errors Waiting a GateWaiting", "errors Waiting a GateWaiting"],
+    [WAITS, WAITS],
   ],
   ...(
     [
-      ["has failed", FAILING, data, "errors Failed a GateFailed"],
+      ["has failed", FAILING, data, FAILS],
       ["cannot be asked", {}, lost, "errors Waiting a GateUnreachable"],
       ["has no check that can be read", { spec: { checks: [] } }, data, "- Waiting a GateInvalid"],
     ] as const
@@ -51,44 +57,34 @@ histories("a bypass of the gates", [
     `passes a gate that ${name}`,
     traits,
     ticks([0, answer], [10, answer, { zones: bypassed }]),
-    [before, "- Bypassed ab free"],
+    [before, BYPASSED],
   ]),
   [
     "ends by itself: a zone that has not begun by then waits again",
     {},
     ticks([10, data, SHORT], [59.9, data, SHORT], [70, noData, SHORT]),
-    ["- Bypassed ab free", "- Bypassed ab free", "errors Waiting a GateWaiting"],
+    [BYPASSED, BYPASSED, WAITS],
   ],
   [
     "ends by itself: a zone that has begun goes on",
     {},
     ticks([10, data, SHORT], [61, data, { zones: withBypass("2 1>2:1 1>2", 60) }]),
-    ["- Bypassed ab free", "- Bypassed ab free"],
+    [BYPASSED, BYPASSED],
   ],
   [
     "leaves a gate failed that had failed before, if its zone has not begun",
     FAILING,
     ticks([0, data], [10, data, SHORT], [70, noData, SHORT]),
-    ["errors Failed a GateFailed", "- Bypassed ab free", "- Failed a GateFailed"],
+    [FAILS, BYPASSED, FAILED],
   ],
-  [
-    "that is over when it is seen bypasses nothing",
-    {},
-    ticks([0, data, { zones: withBypass(ROLLING, 0) }]),
-    ["errors Waiting a GateWaiting"],
-  ],
+  ["that is over when it is seen bypasses nothing", {}, ticks([0, data, { zones: withBypass(ROLLING, 0) }]), [WAITS]],
   [
     "of more than 24 h is refused, and does not count later",
     {},
     ticks([0, data, FAR], [10 * HOUR, data, FAR]),
-    ["errors Waiting a GateWaiting", "errors Waiting a GateWaiting"],
+    [WAITS, WAITS],
   ],
-  [
-    "that is no time is none",
-    {},
-    ticks([0, data, { zones: withBypass(ROLLING, "tomorrow") }]),
-    ["errors Waiting a GateWaiting"],
-  ],
+  ["that is no time is none", {}, ticks([0, data, { zones: withBypass(ROLLING, "tomorrow") }]), [WAITS]],
 ]);
 
 describe("a bypass of the gates", () => {

@@ -20,6 +20,14 @@ import {
   zones,
 } from "./play.ts";
 
+/** What a tick shows: the checks that it asks, the state of the stage, the zones that have begun, what holds zone b. */
+const WAITS = "errors Waiting a GateWaiting";
+const PASSES = "errors Passed a GateWaiting";
+const BEGINS = "- Passed ab free";
+const FAILS = "errors Failed a GateFailed";
+const FAILED = "- Failed a GateFailed";
+const SOAKS = "- Waiting a GateWaiting";
+
 const ONE = { name: "one", query: { expr: "up", url: "prom" }, successWhen: "NoData", initialDelaySeconds: 0 };
 const TWO_CHECKS = {
   spec: {
@@ -43,37 +51,31 @@ histories("a gate between zones", [
     "asks once a period, and lets the next zone begin after enough successes in a row, once that is recorded",
     {},
     ticks([0, noData], [5, noData], [10, noData], [12, noData]),
-    ["errors Waiting a GateWaiting", "- Waiting a GateWaiting", "errors Passed a GateWaiting", "- Passed ab free"],
+    [WAITS, SOAKS, PASSES, BEGINS],
   ],
   [
     "waits for the initial delay from when the previous zone was done",
     { check: { initialDelaySeconds: 30 } },
     ticks([7, noData], [36, noData], [37, noData]),
-    ["- Waiting a GateWaiting", "- Waiting a GateWaiting", "errors Waiting a GateWaiting"],
+    [SOAKS, SOAKS, WAITS],
   ],
   [
     "begins again after a failure and an error, and says that it could not ask",
     {},
     ticks([0, noData], [10, data], [20, noData], [30, lost], [40, noData]),
-    [
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateUnreachable",
-      "errors Waiting a GateWaiting",
-    ],
+    [WAITS, WAITS, WAITS, "errors Waiting a GateUnreachable", WAITS],
   ],
   [
     "counts errors as successes where it is to proceed",
     { spec: { onError: "Proceed" } },
     ticks([0, lost], [10, lost]),
-    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting"],
+    [WAITS, PASSES],
   ],
   [
     "fails after enough failures in a row, and stays failed",
     { check: { failureThreshold: 2 } },
     ticks([0, data], [10, data], [20, noData], [30, noData]),
-    ["errors Waiting a GateWaiting", "errors Failed a GateFailed", "- Failed a GateFailed", "- Failed a GateFailed"],
+    [WAITS, FAILS, FAILED, FAILED],
   ],
   [
     "passes only when all checks have passed at once",
@@ -91,30 +93,19 @@ histories("a gate between zones", [
     "soaks: the next zone is held although the checks have passed, and not longer",
     SOAKING,
     ticks([0, noData], [10, noData], [20, noData], [25, noData]),
-    [
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-      "- Passed a GateWaiting",
-    ],
+    [WAITS, WAITS, WAITS, "- Passed a GateWaiting"],
   ],
   [
     "soaks, which is no pass: the checks must succeed at its end",
     SOAKING,
     ticks([20, data], [30, noData], [45, noData]),
-    ["errors Waiting a GateWaiting", "errors Waiting a GateWaiting", "errors Passed a GateWaiting"],
+    [WAITS, WAITS, PASSES],
   ],
   [
     "soaks, which is enough without checks",
     SOAKING_ONLY,
     ticks([0, noData], [59, noData], [60, noData], [61, noData], [600, noData]),
-    [
-      "- Waiting a GateWaiting",
-      "- Waiting a GateWaiting",
-      "- Passed a GateWaiting",
-      "- Passed ab free",
-      "- Passed ab free",
-    ],
+    [SOAKS, SOAKS, "- Passed a GateWaiting", BEGINS, BEGINS],
   ],
   [
     "never opens with neither checks nor a soak time",
@@ -131,72 +122,67 @@ histories("a gate between zones", [
       [20, noData, retrying(ROLLOUT)],
       [30, noData, retrying(`${ROLLOUT}/2`)],
     ),
-    [
-      "errors Failed a GateFailed",
-      "errors Failed a GateFailed",
-      "- Failed a GateFailed",
-      "errors Waiting a GateWaiting",
-    ],
+    [FAILS, FAILS, FAILED, WAITS],
   ],
   ...["0123456789abcdef", `${ROLLOUT}x`, ""].map((value): History => [
     `asks no failed gate again by the value "${value}"`,
     FAILING,
     ticks([0, data], [10, noData, retrying(value)]),
-    ["errors Failed a GateFailed", "- Failed a GateFailed"],
+    [FAILS, FAILED],
   ]),
   [
     "forgets its pass that is not used yet if its check is edited",
     {},
     ticks([0, noData], [10, noData], [11, noData, EDITED]),
-    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting", "errors Waiting a GateWaiting"],
+    [WAITS, PASSES, WAITS],
   ],
   [
     "asks no more for a zone that has begun if its check is edited",
     {},
     ticks([0, noData], [10, noData], [11, noData], [20, data, { ...EDITED, zones: underWay, wants: "other" }]),
-    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting", "- Passed ab free", "- Passed ab free"],
+    [WAITS, PASSES, BEGINS, BEGINS],
   ],
   [
     "asks no more at a point that is edited away, and says nothing of it",
     {},
     ticks([0, noData], [10, noData, { edit: { generation: 2, spec: { when: ["BeforeFirstZone"] } } }]),
-    ["errors Waiting a GateWaiting", "- none ab free"],
+    [WAITS, "- none ab free"],
   ],
   [
     "asks again if there are other templates: a pass of another rollout does not count",
     {},
     ticks([0, noData], [10, noData], [11, noData, { zones: zonesOf("2>3 1>3 1>3") }]),
-    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting", "errors Waiting A GateWaiting"],
+    [WAITS, PASSES, "errors Waiting A GateWaiting"],
   ],
   [
     "keeps no success of a zone that waits, once another zone is wanted",
     {},
     ticks([0, noData], [5, noData, { wants: "zone-c" }], [10, noData]),
-    ["errors Waiting a GateWaiting", "errors Waiting a GateWaiting", "errors Waiting a GateWaiting"],
+    [WAITS, WAITS, WAITS],
   ],
   [
     "keeps every failure of a zone that waits, though another zone is wanted",
     FAILING,
     ticks([0, data], [5, noData, { wants: "zone-c" }], [10, noData]),
-    ["errors Failed a GateFailed", "errors Waiting a GateWaiting", "- Failed a GateFailed"],
+    [FAILS, WAITS, FAILED],
   ],
   [
     "trusts no time that is to come: after the clock was turned back its checks are asked again",
     {},
     ticks([3600, noData], [3610, noData], [0, noData]),
-    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting", "errors Waiting a GateWaiting"],
+    [WAITS, PASSES, WAITS],
   ],
   [
     "that has failed stays so after the clock was turned back",
     FAILING,
     ticks([3600, data], [0, noData]),
-    ["errors Failed a GateFailed", "- Failed a GateFailed"],
+    [FAILS, FAILED],
   ],
   [
     "trusts a clock that was turned back by a few seconds",
     {},
     ticks([60, noData], [70, noData], [65, noData]),
-    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting", "- Passed ab free"],
+    [WAITS, PASSES, BEGINS],
   ],
 ]);
 
@@ -271,37 +257,22 @@ type Row = readonly [name: string, ticks: History[2], seen: readonly string[]];
 
 /** After the pass of zone b at 10 s, which it has not used; at 11 s, that it begins is recorded. */
 const passed = (rows: readonly Row[], traits: GateTraits = {}): readonly History[] =>
-  rows.map(([name, all, seen]) => [
-    name,
-    traits,
-    [[0, noData], [10, noData], ...all],
-    ["errors Waiting a GateWaiting", "errors Passed a GateWaiting", ...seen],
-  ]);
+  rows.map(([name, all, seen]) => [name, traits, [[0, noData], [10, noData], ...all], [WAITS, PASSES, ...seen]]);
 
 histories("a pass that its zone has not used yet", [
   [
     "is not given while another zone is in the way, however long the checks succeed",
     {},
     ticks([0, noData], [10, noData, AWAY], [20, noData, AWAY], [31, data], [DAY, noData]),
-    [
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-      "errors Waiting a GateWaiting",
-    ],
+    [WAITS, WAITS, WAITS, WAITS, WAITS],
   ],
   ...passed([
     [
       "stays while its checks succeed, also for long",
       [21, 32, 43, 54, 65, 76, 87].map((seconds) => [seconds, noData, AWAY]),
-      Array.from({ length: 7 }, () => "errors Passed a GateWaiting"),
+      Array.from({ length: 7 }, () => PASSES),
     ],
-    [
-      "ends when a check fails",
-      ticks([21, data, AWAY], [22, noData]),
-      ["errors Passed a GateWaiting", "- Waiting a GateWaiting"],
-    ],
+    ["ends when a check fails", ticks([21, data, AWAY], [22, noData]), [PASSES, SOAKS]],
     [
       "ends when a check cannot be asked",
       ticks([21, lost, AWAY], [22, noData]),
@@ -310,42 +281,34 @@ histories("a pass that its zone has not used yet", [
     [
       "has ended a minute after the last answer, also where the zone was let begin and could not",
       ticks([11, noData], [71, noData]),
-      ["- Passed ab free", "errors Waiting a GateWaiting"],
+      [BEGINS, WAITS],
     ],
     [
       "is kept for good once a pod of the zone was replaced, and no check is asked any more",
       ticks([11, noData], [DAY, data, { zones: underWay }]),
-      ["- Passed ab free", "- Passed ab free"],
+      [BEGINS, BEGINS],
     ],
     [
       "is asked for again although a pod of the zone was lost meanwhile, as only the rollout begins a zone",
       [[DAY, noData, { zones: underWay }]],
-      ["errors Waiting a GateWaiting"],
+      [WAITS],
     ],
     [
       "ends as the others do in a zone with a pod of an earlier rollout, while no pod is replaced",
       ticks([11, noData, mixed(0)], [71, noData, mixed(0)]),
-      ["- Passed ab free", "errors Waiting a GateWaiting"],
+      [BEGINS, WAITS],
     ],
-    [
-      "is kept there once a pod is replaced",
-      ticks([11, noData, mixed(0)], [71, noData, mixed(1)]),
-      ["- Passed ab free", "- Passed ab free"],
-    ],
+    ["is kept there once a pod is replaced", ticks([11, noData, mixed(0)], [71, noData, mixed(1)]), [BEGINS, BEGINS]],
     [
       "is kept once all pods of the zone are updated and it is scaled to 0",
       ticks([11, noData], [DAY, noData, resized(0, 0, 0)]),
-      ["- Passed ab free", "- Passed ab free"],
+      [BEGINS, BEGINS],
     ],
-    [
-      "is kept in a zone of updated pods alone",
-      ticks([11, noData], [DAY, noData, resized(1, 1, 1)]),
-      ["- Passed ab free", "- Passed ab free"],
-    ],
+    ["is kept in a zone of updated pods alone", ticks([11, noData], [DAY, noData, resized(1, 1, 1)]), [BEGINS, BEGINS]],
     [
       "ends in a zone whose pods beyond its replicas are not gone yet",
       ticks([11, noData], [DAY, noData, resized(0, 3, 0)]),
-      ["- Passed ab free", "errors Waiting a GateWaiting"],
+      [BEGINS, WAITS],
     ],
   ]),
   ...passed(
@@ -353,7 +316,7 @@ histories("a pass that its zone has not used yet", [
       [
         "ends as failed after as many failures as the check allows",
         ticks([21, data, AWAY], [22, noData, AWAY]),
-        ["errors Passed a GateWaiting", "- Failed a GateFailed"],
+        [PASSES, FAILED],
       ],
     ],
     { check: { failureThreshold: 1 } },

@@ -5,7 +5,7 @@ import type { RolloutGroupStatus } from "../../../reconciler/group-status/status
 import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import { findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
 import { MAX_ZONES } from "../../../reconciler/model/refused-group.ts";
-import { type Culprit, hold } from "../../../reconciler/model/decision.ts";
+import { type Culprit, hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { group } from "../../builders/groups.ts";
 import { CREATED, OLD } from "../../builders/zones.ts";
 import { decide, deleted, held } from "./facts.ts";
@@ -27,6 +27,10 @@ const waitingFor = (pod: Partial<Culprit>): ReturnType<typeof held> => {
   const { hold: waits, ...rest } = held("MaxUnavailableReached");
   return waits ? { ...rest, hold: { ...waits, culprit: { kind: "Pod", name: "ingester-zone-a-0", ...pod } } } : rest;
 };
+
+/** It is held by this for so many seconds; the deadline is a minute. */
+const lasting = (reason: Reason, after: number): RolloutGroupStatus =>
+  decide(held(reason), decide(held(reason)), { after, deadlineMs: 60_000 });
 
 describe("the phase and the conditions", () => {
   const READY = decide({});
@@ -64,24 +68,12 @@ describe("the phase and the conditions", () => {
       decide(held("ZoneNotReady", [{ statusReady: 2 }])),
     ],
     ["a user has paused it", "Paused, nothing", decide(held("ZonePaused"))],
-    [
-      "a gate that waits for longer than the deadline",
-      "Waiting, Reconciling GateWaiting",
-      decide(held("GateWaiting"), decide(held("GateWaiting")), { after: 61, deadlineMs: 60_000 }),
-    ],
+    ["a gate that waits for longer than the deadline", "Waiting, Reconciling GateWaiting", lasting("GateWaiting", 61)],
     ["a reason that fails the group", "Blocked, Stalled BudgetUnusable", decide(held("BudgetUnusable"))],
     ["a gate that has failed: somebody has to look", "Blocked, Stalled GateFailed", decide(held("GateFailed"))],
     ["a gate that is invalid: it never opens by itself", "Blocked, Stalled GateInvalid", decide(held("GateInvalid"))],
-    [
-      "no step for longer than the deadline",
-      "Blocked, Stalled ProgressDeadlineExceeded",
-      decide(held("ZoneNotReady"), decide(held("ZoneNotReady")), { after: 61, deadlineMs: 60_000 }),
-    ],
-    [
-      "paused for longer than the deadline",
-      "Paused, nothing",
-      decide(held("ZonePaused"), decide(held("ZonePaused")), { after: 61, deadlineMs: 60_000 }),
-    ],
+    ["no step for longer than the deadline", "Blocked, Stalled ProgressDeadlineExceeded", lasting("ZoneNotReady", 61)],
+    ["paused for longer than the deadline", "Paused, nothing", lasting("ZonePaused", 61)],
     [
       "an error, while it was ready and is well by status",
       "Ready, Ready AllZonesUpdated",

@@ -101,42 +101,35 @@ describe("a drain under a zone-aware budget", () =>
     ],
   ]));
 
+/** What a PodDisruptionBudget allows. */
+const NONE = { "shop/api": 0 };
+const ONE = { "shop/db": 1 };
+
+const API = pod("a", { labels });
 const ofSet = (name: string, more = {}): PodObject => pod(name, { labels, kind: "StatefulSet", ...more });
 describe("a drain under core budgets", () =>
   rows("obstacle", [
     [
       "fails while none may go",
-      { pods: [pod("a", { labels })], allowed: { "shop/api": 0 } },
+      { pods: [API], allowed: NONE },
       /^shop\/a: PodDisruptionBudget api allows no disruption now$/,
     ],
-    ["succeeds while one may go", { pods: [pod("a", { labels })], allowed: { "shop/api": 1 } }],
-    [
-      "succeeds for several, which go in turn",
-      { pods: [pod("a", { labels }), pod("b", { labels })], allowed: { "shop/api": 1 } },
-    ],
-    ["does not ask budgets of other namespaces", { pods: [pod("a", { labels })], allowed: { "other/api": 0 } }],
-    ["does not ask budgets of other pods", { pods: [pod("a")], allowed: { "shop/api": 0 } }],
+    ["succeeds while one may go", { pods: [API], allowed: { "shop/api": 1 } }],
+    ["succeeds for several, which go in turn", { pods: [API, pod("b", { labels })], allowed: { "shop/api": 1 } }],
+    ["does not ask budgets of other namespaces", { pods: [API], allowed: { "other/api": 0 } }],
+    ["does not ask budgets of other pods", { pods: [pod("a")], allowed: NONE }],
     [
       "fails for a pod under two budgets",
-      { pods: [pod("a", { labels })], allowed: { "shop/api": 1, "shop/b": 1 } },
+      { pods: [API], allowed: { "shop/api": 1, "shop/b": 1 } },
       /several PodDisruptionBudgets select it: api, b/,
     ],
-    [
-      "leaves a pod that is not ready to the API server",
-      { pods: [pod("a", { labels, ready: false })], allowed: { "shop/api": 0 } },
-    ],
-    [
-      "does not ask for pods that are over",
-      { pods: [pod("a", { labels, phase: "Failed" })], allowed: { "shop/api": 0 } },
-    ],
-    [
-      "does not ask for pods of DaemonSets",
-      { pods: [pod("a", { labels, kind: "DaemonSet" })], allowed: { "shop/api": 0 } },
-    ],
-    ["does not ask for static pods", { pods: [pod("a", { labels, mirror: true })], allowed: { "shop/api": 0 } }],
+    ["leaves a pod that is not ready to the API server", { pods: [pod("a", { labels, ready: false })], allowed: NONE }],
+    ["does not ask for pods that are over", { pods: [pod("a", { labels, phase: "Failed" })], allowed: NONE }],
+    ["does not ask for pods of DaemonSets", { pods: [pod("a", { labels, kind: "DaemonSet" })], allowed: NONE }],
+    ["does not ask for static pods", { pods: [pod("a", { labels, mirror: true })], allowed: NONE }],
     [
       "names three pods at most",
-      { pods: ["a", "b", "c", "d", "e"].map((name) => pod(name, { labels })), allowed: { "shop/api": 0 } },
+      { pods: ["a", "b", "c", "d", "e"].map((name) => pod(name, { labels })), allowed: NONE },
       /^shop\/a: .*; shop\/b: .*; shop\/c: .* and 2 more$/,
     ],
   ]));
@@ -152,19 +145,12 @@ describe("pods of one node that may not all be away at once", () =>
     ["pods of two zones may not", { here: ["a-0", "b-0"], spec: { maxUnavailable: 2 } }, /would wait for/],
     [
       "two under a core budget may not",
-      { pods: [ofSet("a"), ofSet("b")], allowed: { "shop/db": 1 } },
+      { pods: [ofSet("a"), ofSet("b")], allowed: ONE },
       /^shop\/b would wait for shop\/a: both have PodDisruptionBudget shop\/db/,
     ],
-    [
-      "one that is not ready counts",
-      { pods: [ofSet("a"), ofSet("b", { ready: false })], allowed: { "shop/db": 1 } },
-      /^shop\/b/,
-    ],
-    ["one that has ended does not", { pods: [ofSet("a"), ofSet("b", { phase: "Failed" })], allowed: { "shop/db": 1 } }],
-    [
-      "two of a Deployment may: they come up in any zone",
-      { pods: [pod("a", { labels }), pod("b", { labels })], allowed: { "shop/db": 1 } },
-    ],
+    ["one that is not ready counts", { pods: [ofSet("a"), ofSet("b", { ready: false })], allowed: ONE }, /^shop\/b/],
+    ["one that has ended does not", { pods: [ofSet("a"), ofSet("b", { phase: "Failed" })], allowed: ONE }],
+    ["two of a Deployment may: they come up in any zone", { pods: [API, pod("b", { labels })], allowed: ONE }],
     ["two without a budget may", { pods: [ofSet("a"), ofSet("b")] }],
   ]));
 

@@ -40,15 +40,18 @@ const USUAL: Readonly<Record<string, string>> = {
   Updated: "True/Ready True/Updated",
 };
 
+/** The phase is told of a rollout without a step alone, and checks only once some were asked. */
 function describeStatus({ status, dueAt }: Extract<PhasedDecision, { action: "report" }>): string {
   const { phase, rollingPodStatus: step, promotedStep, targetUID, conditions } = status;
   const [ready, updated, checks] = conditions;
   const said = ready && `${ready.status}/${ready.reason} ${updated?.status}/${updated?.reason}`;
+  const checked = step && `${step.consecutiveSuccessfulChecks}/${step.consecutiveFailedChecks}`;
   return [
-    phase,
+    phase === "Rolling" && step ? undefined : phase,
     targetUID === undefined || targetUID === "uid-db" ? undefined : `of ${targetUID}`,
     said === USUAL[phase] ? undefined : said,
-    step && `${step.status}@${step.partition} ${step.consecutiveSuccessfulChecks}/${step.consecutiveFailedChecks}`,
+    step && `${step.status}@${step.partition}`,
+    checked === "0/0" ? undefined : checked,
     checks && `checks ${checks.status}`,
     promotedStep && `promoted ${promotedStep}`,
     dueAt === undefined ? undefined : `due in ${Math.round((dueAt - NOW) / 1000)} s`,
@@ -68,6 +71,14 @@ export const held = (pods: string, status: object, more: Scene = {}): Scene => (
 export const released = (partition: number, pods: string, status: object, more: Scene = {}): Scene => ({
   set: { ...NEWER, partition },
   pods,
+  status,
+  ...more,
+});
+
+/** After a rollout of three pods of `db`: the controller has recorded the revision of all. */
+export const done = (status: object, more: Scene = {}): Scene => ({
+  set: { current: NEW, update: NEW },
+  pods: "nnn",
   status,
   ...more,
 });
@@ -92,6 +103,10 @@ export function table(title: string, rows: readonly Row[]): void {
 /** A step at which all pods are available and the delay is over. */
 export const checking = (partition: number, more: object = {}): object =>
   rolling(partition, { status: "WaitForChecks", analisysStartTime: ago(61), ...more });
+
+/** A step whose initial delay began so many seconds ago. */
+export const delaying = (partition: number, seconds: number): object =>
+  rolling(partition, { status: "WaitForInitialDelay", analisysStartTime: ago(seconds) });
 
 /** A step of which all checks have passed just now. */
 export const passed = (partition: number, more: object = {}): object =>

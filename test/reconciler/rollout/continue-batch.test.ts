@@ -15,29 +15,28 @@ const after = (...[a = {}, b = {}, c = {}]: readonly ZoneTraits[]): BatchFacts =
 const PAUSED = { annotations: { "grafana.com/rollout-paused": "true" } };
 const judgedAs = (...zones: readonly ZoneScene[]): Pick<BatchFacts, "judged"> => ({ judged: objectsOf(zones) });
 const IDLE = { servesNothing: true };
+const CHANGED = "zone-a was changed";
+const UNWELL = "zone-b is no longer healthy";
+const away = (count: number): string => `zone-a has ${count} unavailable pods already`;
 
 const TABLE: readonly [string, BatchFacts, string | undefined][] = [
   ["nothing has changed", after(), undefined],
   ["its own deletions are visible", after({ statusReady: 2 }), undefined],
   ["its zone is paused", after(PAUSED), "zone-a was paused"],
-  ["its zone has another spec", after({ generation: 2 }), "zone-a was changed"],
+  ["its zone has another spec", after({ generation: 2 }), CHANGED],
   [
     "its zone's bypass of gates is taken back or set",
     after({ annotations: { "zonewise.dev/bypass-gates-until": "2026-06-01T13:00:00Z" } }),
-    "zone-a was changed",
+    CHANGED,
   ],
-  ["its zone may lose fewer pods", after({ annotations: { "rollout-max-unavailable": "1" } }), "zone-a was changed"],
+  ["its zone may lose fewer pods", after({ annotations: { "rollout-max-unavailable": "1" } }), CHANGED],
   [
     "acceleration of its zone is switched on or off",
     after({ annotations: { "zonewise.dev/rollout-accelerate": "true" } }),
-    "zone-a was changed",
+    CHANGED,
   ],
-  ["the maximum of its zone's pods is unavailable", after({ statusReady: 1 }), "zone-a has 2 unavailable pods already"],
-  [
-    "pods of its zone are missing",
-    after({ statusReady: 1, statusReplicas: 1 }),
-    "zone-a has 2 unavailable pods already",
-  ],
+  ["the maximum of its zone's pods is unavailable", after({ statusReady: 1 }), away(2)],
+  ["pods of its zone are missing", after({ statusReady: 1, statusReplicas: 1 }), away(2)],
   [
     "the maximum is unavailable, and the next pod is one of them",
     { ...after({ statusReady: 1 }), ...judgedAs({ ...OLD, pods: { 1: { terminating: true } } }, {}, {}) },
@@ -46,7 +45,7 @@ const TABLE: readonly [string, BatchFacts, string | undefined][] = [
   [
     "two pods of its zone are unavailable, beside three that it is not to have",
     after({ statusReplicas: 5, statusReady: 2 }),
-    "zone-a has 3 unavailable pods already",
+    away(3),
   ],
   [
     "the same, and those never served and are about to go",
@@ -58,20 +57,16 @@ const TABLE: readonly [string, BatchFacts, string | undefined][] = [
   ],
   ["its zone is being deleted", after({ terminating: true }), "zone-a is being deleted"],
   ["another zone is being deleted", after({}, {}, { terminating: true }), "zone-c is being deleted"],
-  ["another zone has fewer ready pods", after({}, { statusReady: 2 }), "zone-b is no longer healthy"],
-  [
-    "another zone has fewer available pods",
-    after({}, { minReadySeconds: 9, available: 2 }),
-    "zone-b is no longer healthy",
-  ],
+  ["another zone has fewer ready pods", after({}, { statusReady: 2 }), UNWELL],
+  ["another zone has fewer available pods", after({}, { minReadySeconds: 9, available: 2 }), UNWELL],
   [
     "another zone has fewer ready pods than replicas beside one that goes",
     after({}, { statusReplicas: 4, statusReady: 2 }),
-    "zone-b is no longer healthy",
+    UNWELL,
   ],
   ["it serves nothing, and another zone has lost pods", { ...after({}, { statusReady: 0 }), ...IDLE }, undefined],
   ["it serves nothing, and its zone was paused", { ...after(PAUSED), ...IDLE }, "zone-a was paused"],
-  ["another zone lacks a pod", after({}, { statusReplicas: 2 }), "zone-b is no longer healthy"],
+  ["another zone lacks a pod", after({}, { statusReplicas: 2 }), UNWELL],
   [
     "another zone has another spec",
     after({}, {}, { generation: 2, observedGeneration: 1 }),

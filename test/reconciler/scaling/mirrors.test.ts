@@ -6,73 +6,73 @@ import { type Facts, scale } from "./adapter.ts";
 import { decide, delayed, factsOf, force, mirror, mirrorOf, type More, whyNot } from "./scene.ts";
 import { NO_WRITE_BACK } from "./mirror-stage.ts";
 
-type Case = readonly [name: string, zones: readonly ZoneTraits[], facts: More, expected: readonly string[]];
+type Case = readonly [name: string, zones: readonly ZoneTraits[], facts: More, expected: string];
 
 const API_VERSION = "grafana.com/rollout-mirror-replicas-from-resource-api-version";
 const KIND = "grafana.com/rollout-mirror-replicas-from-resource-kind";
 const GONE = mirrorOf("gone");
 
 const CASES: readonly Case[] = [
-  ["grows, and writes back", [mirror(2)], { t: [5, 2] }, ["scale a to 5", "write back 5"]],
-  ["shrinks", [mirror(5)], { t: [2, 2] }, ["scale a to 2"]],
-  ["shrinks to nothing as the only zone of its group", [mirror(3)], { t: [0, 3] }, ["scale a to 0", "write back 0"]],
-  ["comes back", [mirror(0)], { t: [3, 0] }, ["scale a to 3", "write back 3"]],
-  ["is forced", [mirror(2, force(7))], { t: [5, 2] }, ["scale a to 7", "write back 7"]],
-  ["is as wanted, and written back", [mirror(2)], { t: [2, 5] }, ["write back 2"]],
-  ["is reported already", [mirror(2)], { t: [2, 2] }, []],
-  ["is not written back where that is turned off", [mirror(2, NO_WRITE_BACK)], { t: [2, 5] }, []],
-  ["is written back once, even if that fails", [mirror(2)], { t: [2, 5], refused: "t" }, []],
+  ["grows, and writes back", [mirror(2)], { t: [5, 2] }, "scale a to 5, write back 5"],
+  ["shrinks", [mirror(5)], { t: [2, 2] }, "scale a to 2"],
+  ["shrinks to nothing as the only zone of its group", [mirror(3)], { t: [0, 3] }, "scale a to 0, write back 0"],
+  ["comes back", [mirror(0)], { t: [3, 0] }, "scale a to 3, write back 3"],
+  ["is forced", [mirror(2, force(7))], { t: [5, 2] }, "scale a to 7, write back 7"],
+  ["is as wanted, and written back", [mirror(2)], { t: [2, 5] }, "write back 2"],
+  ["is reported already", [mirror(2)], { t: [2, 2] }, ""],
+  ["is not written back where that is turned off", [mirror(2, NO_WRITE_BACK)], { t: [2, 5] }, ""],
+  ["is written back once, even if that fails", [mirror(2)], { t: [2, 5], refused: "t" }, ""],
   [
     "waits, and is not written back, if it is refused",
     [mirror(2)],
     { t: [5, 6], refused: "ingester-zone-a" },
-    ["ScaleRefused"],
+    "ScaleRefused",
   ],
   [
     "leaves its turn to the next zone if it is refused",
     [mirror(2), mirror(2)],
     { t: [5, 5], refused: "ingester-zone-a" },
-    ["scale b to 5", "ScaleRefused"],
+    "scale b to 5, ScaleRefused",
   ],
-  ["waits if its reference cannot be read", [mirror(2, GONE)], {}, ["ReferenceUnreadable"]],
+  ["waits if its reference cannot be read", [mirror(2, GONE)], {}, "ReferenceUnreadable"],
   [
     "leaves its turn to the next one then",
     [mirror(2, GONE), mirror(2)],
     { t: [5, 5] },
-    ["scale b to 5", "ReferenceUnreadable"],
+    "scale b to 5, ReferenceUnreadable",
   ],
   [
     "waits if the server does not know the kind",
     [mirror(2, { [KIND]: "Unknown" })],
     { t: [5, 5] },
-    ["ReferenceUnreadable"],
+    "ReferenceUnreadable",
   ],
   [
     "waits if its API version has two slashes",
     [mirror(2, { [API_VERSION]: "a/b/c" })],
     { t: [5, 5] },
-    ["ReferenceUnreadable"],
+    "ReferenceUnreadable",
   ],
   [
     "reads the preferred version: only the group of the API version counts",
     [mirror(2, { [API_VERSION]: "rollout-operator.grafana.com/v999" })],
     { t: [5, 5] },
-    ["scale a to 5"],
+    "scale a to 5",
   ],
   // As the scale is read again, the third zone sees that the second has written it back.
   [
     "changes one at a time, and none without annotations",
     [{ replicas: 1 }, mirror(5), mirror(5), mirror(2)],
     { t: [5, 2] },
-    ["write back 5", "scale d to 5"],
+    "write back 5, scale d to 5",
   ],
-  ["goes to 0 replicas before another does", [mirror(3), mirror(3)], { t: [0, 3] }, ["scale a to 0", "write back 0"]],
-  ["goes to 0 replicas beside one of no pods", [mirror(0), mirror(3)], { t: [0, 0] }, ["scale b to 0"]],
+  ["goes to 0 replicas before another does", [mirror(3), mirror(3)], { t: [0, 3] }, "scale a to 0, write back 0"],
+  ["goes to 0 replicas beside one of no pods", [mirror(0), mirror(3)], { t: [0, 0] }, "scale b to 0"],
 ];
 
 describe("a zone that mirrors", () => {
   for (const [name, zones, facts, expected] of CASES)
-    it(`${name}: ${expected.join(", ")}`, async () => assert.deepEqual(await decide(zones, facts), expected));
+    it(`${name}: ${expected}`, async () => assert.equal(await decide(zones, facts), expected));
 
   it("a name with a slash is told so", async () =>
     assert.match(
@@ -87,7 +87,8 @@ const prepared =
   (pod) =>
     minutes[pod];
 const KEPT = "keep a-0 a-1 a-2";
-const PREPARED = "prepare a-3 a-4";
+const REFUSED = `${KEPT}, prepare a-3, PrepareFailed`;
+const PREPARED = `${KEPT}, prepare a-3 a-4`;
 const OLD = { answers: () => 70 };
 const bothOf = (minutes: Readonly<Record<string, number>>): More => ({ t: [3, 5], answers: prepared(minutes) });
 
@@ -96,82 +97,82 @@ const DELAYED: readonly Case[] = [
     "keeps the pods that stay, prepares those that go, and shrinks once their delay is over",
     [delayed(5)],
     { t: [3, 5], ...OLD },
-    [KEPT, PREPARED, "scale a to 3", "write back 3"],
+    `${PREPARED}, scale a to 3, write back 3`,
   ],
-  ["also keeps them if nothing is to change", [delayed(2)], { t: [2, 2] }, ["keep a-0 a-1"]],
+  ["also keeps them if nothing is to change", [delayed(2)], { t: [2, 2] }, "keep a-0 a-1"],
   [
     "also if no pod stays: requests in flight for others have to end",
     [delayed(2)],
     { t: [0, 0], ...OLD },
-    ["keep", "prepare a-0 a-1", "scale a to 0"],
+    "keep, prepare a-0 a-1, scale a to 0",
   ],
-  ["grows at once", [delayed(2)], { t: [5, 2] }, ["keep a-0 a-1", "scale a to 5", "write back 5"]],
+  ["grows at once", [delayed(2)], { t: [5, 2] }, "keep a-0 a-1, scale a to 5, write back 5"],
   [
     "prepares pods if it is forced, too",
     [delayed(5, force(4))],
     { t: [3, 4], ...OLD },
-    ["keep a-0 a-1 a-2 a-3", "prepare a-4", "scale a to 4"],
+    "keep a-0 a-1 a-2 a-3, prepare a-4, scale a to 4",
   ],
-  ["waits for a pod that does not answer", [delayed(4)], { t: [3, 4] }, [KEPT, "prepare a-3", "PrepareFailed"]],
+  ["waits for a pod that does not answer", [delayed(4)], { t: [3, 4] }, REFUSED],
   [
     "waits for a pod that refuses, regardless of its body",
     [delayed(4)],
     { t: [3, 4], answers: () => ({ status: 500, body: '{"timestamp": 1767225600}' }) },
-    [KEPT, "prepare a-3", "PrepareFailed"],
+    REFUSED,
   ],
   [
     "waits for a pod whose delay is not over",
     [delayed(5)],
     bothOf({ "a-3": 70, "a-4": 30 }),
-    [KEPT, PREPARED, "DelayNotReached"],
+    `${PREPARED}, DelayNotReached`,
   ],
   [
     "has its replicas written back in the meantime",
     [delayed(5)],
     { ...bothOf({ "a-3": 30, "a-4": 0 }), t: [3, 3] },
-    [KEPT, PREPARED, "write back 5", "DelayNotReached"],
+    `${PREPARED}, write back 5, DelayNotReached`,
   ],
   [
     "needs no more than exactly the delay",
     [delayed(5)],
     bothOf({ "a-3": 60, "a-4": 60 }),
-    [KEPT, PREPARED, "scale a to 3", "write back 3"],
+    `${PREPARED}, scale a to 3, write back 3`,
   ],
   [
     "shrinks as far as the delays are over",
     [delayed(5)],
     bothOf({ "a-3": 30, "a-4": 70 }),
-    [KEPT, PREPARED, "scale a to 4", "write back 4"],
+    `${PREPARED}, scale a to 4, write back 4`,
   ],
   [
     "loses only pods after the last one whose delay is not over",
     [delayed(5)],
     { t: [1, 5], answers: prepared({ "a-1": 75, "a-2": 30, "a-3": 75, "a-4": 70 }) },
-    ["keep a-0", "prepare a-1 a-2 a-3 a-4", "scale a to 3", "write back 3"],
+    "keep a-0, prepare a-1 a-2 a-3 a-4, scale a to 3, write back 3",
   ],
   [
     "judges its last pods in whatever order they answer",
     [delayed(5)],
     { t: [3, 5], answers: async (pod) => (pod === "a-3" ? await new Promise((give) => setImmediate(give, 30)) : 10) },
-    [KEPT, PREPARED, "DelayNotReached"],
+    `${PREPARED}, DelayNotReached`,
   ],
   [
     "does not shrink to what its reference wanted before the pods answered",
     [delayed(5)],
     { t: [3, 5], ...OLD, templatesLater: { t: [4, 5] } },
-    [KEPT, PREPARED],
+    PREPARED,
   ],
   [
     "does not shrink if its reference cannot be read any more",
     [delayed(5)],
     { t: [3, 5], ...OLD, templatesLater: {} },
-    [KEPT, PREPARED, "ReferenceUnreadable"],
+    `${PREPARED}, ReferenceUnreadable`,
   ],
   [
     "waits, and leaves its turn to another",
     [delayed(5), delayed(5)],
     { t: [3, 5], answers: (pod) => (pod.startsWith("b") ? 70 : 0) },
-    [KEPT, PREPARED, "keep b-0 b-1 b-2", "prepare b-3 b-4", "scale b to 3", "write back 3", "DelayNotReached"],
+    `${PREPARED}, keep b-0 b-1 b-2, prepare b-3 b-4, scale b to 3, write back 3, DelayNotReached`,
   ],
 ];
 
@@ -183,7 +184,7 @@ const delayedBy = (delay: string, url: string): ZoneTraits =>
 
 describe("a zone that mirrors with a delay", () => {
   for (const [name, zones, facts, expected] of DELAYED)
-    it(`${name}: ${expected.join(", ")}`, async () => assert.deepEqual(await decide(zones, facts), expected));
+    it(`${name}: ${expected}`, async () => assert.equal(await decide(zones, facts), expected));
 
   for (const [delay, url] of [
     ["", "http://pod/"],
@@ -192,7 +193,7 @@ describe("a zone that mirrors with a delay", () => {
     ["0s", "http://pod/"],
   ] as const)
     it(`has none by delay "${delay}" and URL "${url}"`, async () =>
-      assert.deepEqual(await decide([delayedBy(delay, url)], { t: [3, 3] }), ["scale a to 3"]));
+      assert.equal(await decide([delayedBy(delay, url)], { t: [3, 3] }), "scale a to 3"));
 
   for (const [delay, url] of [
     ["1.5h", "http://pod/"],
@@ -236,11 +237,7 @@ describe("a zone that mirrors with a delay", () => {
     '{"timestamp": 1767225600000}',
   ])
     it(`waits for a pod whose answer has no Unix seconds: ${JSON.stringify(body)}`, async () =>
-      assert.deepEqual(await decide([delayed(4)], { t: [3, 4], answers: () => ({ body }) }), [
-        KEPT,
-        "prepare a-3",
-        "PrepareFailed",
-      ]));
+      assert.equal(await decide([delayed(4)], { t: [3, 4], answers: () => ({ body }) }), REFUSED));
 
   it("says for which pod it waits, and how long", async () => {
     const young = (minutes: number) => whyNot([delayed(5)], bothOf({ "a-3": 70, "a-4": minutes }));

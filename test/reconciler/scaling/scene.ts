@@ -43,9 +43,9 @@ export function factsOf(zones: readonly (ZoneTraits | string)[], { t, ...more }:
 }
 
 /** What is done, and the reasons of zones that wait. */
-export async function decide(...scene: Parameters<typeof factsOf>): Promise<readonly string[]> {
+export async function decide(...scene: Parameters<typeof factsOf>): Promise<string> {
   const { done, holds } = await scale(factsOf(...scene));
-  return [...done, ...holds.map(({ reason }) => reason)];
+  return [...done, ...holds.map(({ reason }) => reason)].join(", ");
 }
 
 /** The first hold's message, with short names. */

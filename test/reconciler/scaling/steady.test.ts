@@ -109,9 +109,9 @@ describe("while another zone", () => {
 
   it("crash-loops, one waits for it; it may shrink itself by the pods that do", async () => {
     const broken = { annotations: mirrorOf("u"), statusReady: 2, pods: { 2: { broken: "CrashLoopBackOff" } } };
-    const expected = ["scale b to 2", "OtherZoneNotReady"];
+    const expected = "scale b to 2, OtherZoneNotReady";
     const templates = { t: [2, 2], u: [2, 2] } as const;
-    assert.deepEqual(await decide([mirror(3), broken], { templates, now: at(0) }), expected);
+    assert.equal(await decide([mirror(3), broken], { templates, now: at(0) }), expected);
   });
 });
 
@@ -194,22 +194,19 @@ describe("a zone that is to shrink to 3 replicas", () => {
       { ...OTHER, ...follows("a"), pods: {}, statusReady: 4 },
       { ...OTHER, ...follows("b") },
     ];
-    assert.deepEqual(await decide([...zones, { ...OTHER, ...follows("c") }], { now: at(0) }), ["scale b to 3"]);
+    assert.equal(await decide([...zones, { ...OTHER, ...follows("c") }], { now: at(0) }), "scale b to 3");
   });
 
   // Of two zones that may shrink to 4 and 3 replicas in one tick, that to 3 gives up the pod which ends a zone of 4.
   for (const [first, second, expected] of [
-    [30, 70, ["scale b to 3", "write back 3", "OtherZoneNotReady"]],
-    [70, 30, ["scale a to 3", "write back 3"]],
+    [30, 70, "scale b to 3, write back 3, OtherZoneNotReady"],
+    [70, 30, "scale a to 3, write back 3"],
   ] as const)
-    it(`is judged by its own size, whatever that of the zone before it is: ${expected.join(", ")}`, async () => {
+    it(`is judged by its own size, whatever that of the zone before it is: ${expected}`, async () => {
       const missing = { ...mirror(4), statusReplicas: 3, pods: { 3: null } };
       const answers = (pod: string): number => (pod === "a-3" ? first : pod === "b-3" ? second : 70);
       const more = { t: [3, 5], now: NOW + 86_400_000, answers } as const;
       const done = await decide([delayed(5), delayed(5), missing], more);
-      assert.deepEqual(
-        done.filter((one) => !/^(keep|prepare) /.test(one)),
-        expected,
-      );
+      assert.equal(done.replaceAll(/(?:keep|prepare)[^,]*, /g, ""), expected);
     });
 });
