@@ -1,35 +1,34 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createLog } from "../../../infra/log.ts";
 import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
 import type { Fault } from "../../emulator/faults.ts";
-import {
-  BUDGETS,
-  type DisruptionOptions,
-  handlesOf,
-  reserved,
-  setBudgetStage,
-  startProcess,
-  writeBudget,
-} from "../budget-stage.ts";
+import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";
 import { amend } from "../../builders/objects.ts";
 
 const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 
+/** Its budget allows one pod. */
 let stage: Stage;
+beforeEach(async () => {
+  stage = await setBudgetStage();
+  writeBudget(stage);
+});
 afterEach(() => stage.close());
+
+/** What asks for its first pod. */
+const REQUEST = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
+const ROLLOUT = { rollout: { maxUnavailable: 1 } };
 
 const conflictOn = (more: Partial<Fault> = {}): void =>
   void stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS, verb: "update", ...more });
 
 describe("a reservation under errors", () => {
   it("a conflict leads to a new gather and decision", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     conflictOn({ times: 2 });
     const one = startProcess(stage);
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
@@ -37,23 +36,17 @@ describe("a reservation under errors", () => {
   });
 
   it("conflicts until the deadline end in NotNow", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     conflictOn();
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "NotNow");
   });
 
   it("a lost answer leaves the reservation in place, and it does not block the same pod", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     conflictOn({ effect: { kind: "dropAfter" }, times: 1 });
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 
   it("errors of the API server end in NotNow", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     stage.emulator.faults.inject({ effect: { kind: "error" } });
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "NotNow");
     stage.emulator.faults.clear();
@@ -61,7 +54,6 @@ describe("a reservation under errors", () => {
   });
 
   it("a turn may last until the latest deadline of the requests that share it", async () => {
-    stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const { cluster, ...connected } = stage.connect();
     const slow: typeof cluster = {
@@ -82,8 +74,6 @@ describe("a reservation under errors", () => {
   });
 
   it("a batch ends at its deadline, regardless of the number of pages: nothing is written for refused requests", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const { cluster, calls } = stage.connect();
     const slow: typeof cluster = {
       ...cluster,
@@ -101,12 +91,7 @@ describe("a reservation under errors", () => {
       identity: "one",
     });
     const deadlineAt = systemClock.monotonic() + 130;
-    const { verdict } = await reserver.reserve({
-      namespace: "default",
-      name: "ingester-zone-a-0",
-      dryRun: false,
-      deadlineAt,
-    });
+    const { verdict } = await reserver.reserve({ ...REQUEST, deadlineAt });
     assert.equal(verdict.reason, "NotNow");
     await sleep(200);
     assert.deepEqual(reserved(stage), {});
@@ -117,8 +102,6 @@ describe("a reservation under errors", () => {
   });
 
   it("evictions under one budget do not wait for those under another", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } }, "store-gateway");
     const { cluster, ...connected } = stage.connect();
     const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -144,19 +127,10 @@ describe("a reservation under errors", () => {
 
   for (const seconds of [16, 41])
     it(`the rollout may reuse an eviction's reservation of ${seconds} s ago, and never releases it: the eviction may still take effect`, async () => {
-      stage = await setBudgetStage();
-      writeBudget(stage);
       await startProcess(stage, "one").requestDisruption("zone-a-0");
       await stage.time.advance(seconds * 1000);
       const { reserver } = startProcess(stage, "rollout");
-      const rollout = { maxUnavailable: 1 };
-      const result = await reserver.reserve({
-        namespace: "default",
-        name: "ingester-zone-a-0",
-        rollout,
-        dryRun: false,
-        deadlineAt: Infinity,
-      });
+      const result = await reserver.reserve({ ...REQUEST, ...ROLLOUT });
       assert.deepEqual([result.verdict.reason, handlesOf(result)], ["Allowed", []]);
       assert.equal(
         await startProcess(stage, "two").requestDisruption("zone-b-0"),
@@ -166,15 +140,7 @@ describe("a reservation under errors", () => {
 
   for (const seconds of [1, 41])
     it(`the rollout never releases what it or a rollout before it reserved ${seconds} s ago: that write may still take effect`, async () => {
-      stage = await setBudgetStage();
-      writeBudget(stage);
-      const request = {
-        namespace: "default",
-        name: "ingester-zone-a-0",
-        rollout: { maxUnavailable: 1 },
-        dryRun: false,
-        deadlineAt: Infinity,
-      };
+      const request = { ...REQUEST, ...ROLLOUT };
       const { reserver } = startProcess(stage, "rollout");
       const answers = [await reserver.reserve(request)];
       for (const by of ["rollout", "successor"]) {
@@ -192,30 +158,18 @@ describe("a reservation under errors", () => {
     });
 
   it("a release removes exactly its own reservation, not another of the same pod", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const { reserver } = startProcess(stage);
-    const request = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const [first] = handlesOf(await reserver.reserve(request));
+    const [first] = handlesOf(await reserver.reserve(REQUEST));
     await stage.time.advance(41_000);
-    await reserver.reserve(request);
+    await reserver.reserve(REQUEST);
     assert.ok(first);
     await reserver.release(first, {});
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 
   it("a release is repeated after a conflict, and ends after any other error", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const { reserver } = startProcess(stage);
-    const [handle] = handlesOf(
-      await reserver.reserve({
-        namespace: "default",
-        name: "ingester-zone-a-0",
-        dryRun: false,
-        deadlineAt: Infinity,
-      }),
-    );
+    const [handle] = handlesOf(await reserver.reserve(REQUEST));
     assert.ok(handle);
     conflictOn({ times: 2 });
     await reserver.release(handle, {});
@@ -225,26 +179,14 @@ describe("a reservation under errors", () => {
   });
 });
 
-describe("a young reservation", () => {
-  const ROLLOUT = { rollout: { maxUnavailable: 1 } };
-  const CASES: readonly [string, DisruptionOptions, by: string][] = [
-    ["for an eviction is reused by an eviction through another process", {}, "one"],
-    ["of a rollout, which may release it, is not reused by an eviction", ROLLOUT, "two"],
-  ];
-  for (const [name, first, by] of CASES)
-    it(name, async () => {
-      stage = await setBudgetStage();
-      writeBudget(stage);
-      assert.equal(await startProcess(stage, "one").requestDisruption("zone-a-0", first), "Allowed");
-      await stage.time.advance(20_000);
-      assert.equal(await startProcess(stage, "two").requestDisruption("zone-a-0"), "Allowed");
-      assert.equal(reserved(stage)["ingester-zone-a-0"]?.by, by);
-    });
+it("an eviction does not reuse a young reservation of a rollout, which may release it", async () => {
+  assert.equal(await startProcess(stage, "one").requestDisruption("zone-a-0", ROLLOUT), "Allowed");
+  await stage.time.advance(20_000);
+  assert.equal(await startProcess(stage, "two").requestDisruption("zone-a-0"), "Allowed");
+  assert.equal(reserved(stage)["ingester-zone-a-0"]?.by, "two");
 });
 
 it("shortly before the deadline nothing is reserved: the write could take effect after the answer", async () => {
-  stage = await setBudgetStage();
-  writeBudget(stage);
   const { cluster, calls } = stage.connect();
   const slow: typeof cluster = {
     ...cluster,

@@ -8,7 +8,7 @@ import type { PodHttp } from "../../../infra/pod-http.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/session.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
-import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
+import { deploy, runInputOf, setReady, setStage, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
 import { amend } from "../../builders/objects.ts";
 
@@ -73,14 +73,6 @@ describe("a run", () => {
     assert.deepEqual([last?.["groups"], last?.["settled"], last?.["failed"]], [1, 1, 0]);
     const lease = stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
     assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
-  });
-
-  it("continues without its watches, only slower", async () => {
-    const seen = witness(stage);
-    stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "watch" });
-    deploy(stage, "x:2");
-    await play(run(input("one", { budgetMs: 70_000, intervalMs: 1000 })));
-    assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
   });
 
   it("processes that take over after every tick record the same Events", async () => {
@@ -183,10 +175,10 @@ describe("a run", () => {
     const memory = new Map();
     const pods = ["ingester-zone-a-0", "ingester-zone-b-0"];
     for (const [i, flapping] of ["ingester-zone-c-1", "ingester-zone-c-2", "ingester-zone-c-1"].entries()) {
-      for (const name of [...pods, flapping]) setReady(name, false);
+      for (const name of [...pods, flapping]) setReady(stage, name, false);
       await stage.time.advance(200);
       await play(run(input(`call-${i}`, { once: true, memory })));
-      setReady(flapping, true);
+      setReady(stage, flapping, true);
       await stage.time.advance(16_000);
       assert.deepEqual(eventReasons(), i < 2 ? [] : ["MultipleZonesNotReady"]);
     }
@@ -212,8 +204,4 @@ describe("a run", () => {
       [0, 1, 2].map((ordinal) => `DELETE ingester-zone-d-${ordinal}`),
     );
   });
-
-  function setReady(name: string, ready: boolean): void {
-    amend(stage.emulator.store, "Pod", name, { annotations: { "sim/ready": String(ready) } });
-  }
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
+import { PARTITIONS } from "../../../builders/budgets.ts";
 import { add } from "../../../builders/objects.ts";
 
-const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const READ_AND_RESERVE = [
   "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection",
   "GET apps/v1/statefulsets collection",
@@ -21,8 +21,12 @@ afterEach(() => stage.close());
 const uidOf = (pod: string): string | undefined =>
   stage.emulator.store.get("pods", "default", `ingester-${pod}`)?.metadata.uid;
 describe("an eviction under a budget", () => {
-  it("costs 4 calls in 3 round trips, and 2 more to find the budget of a StatefulSet, and is stored", async () => {
+  beforeEach(async () => {
     stage = await setBudgetStage();
+    writeBudget(stage);
+  });
+
+  it("costs 4 calls in 3 round trips, and 2 more to find the budget of a StatefulSet, and is stored", async () => {
     writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
@@ -44,7 +48,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("lists no pods for one that the only budget of the namespace does not select", async () => {
-    stage = await setBudgetStage();
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } });
     const one = startProcess(stage);
     for (const pod of ["zone-a-0", "zone-a-1"]) assert.equal(await one.requestDisruption(pod), "PodNotInScope");
@@ -52,8 +55,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("blocks every other process from the other zones, and from the rest of its own", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
     const answers = await Promise.all([one.requestDisruption("zone-a-0"), two.requestDisruption("zone-b-0")]);
     assert.equal(answers.filter((answer) => answer === "Allowed").length, 1, answers.join());
@@ -71,8 +72,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("as a dry run reads and judges, and stores nothing", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const one = startProcess(stage);
     assert.equal(await one.requestDisruption("zone-a-0", { dryRun: true }), "Allowed");
     assert.deepEqual(one.calls.toSorted(), [...FIND, ...READ_AND_RESERVE.slice(0, 3)].toSorted());
@@ -82,7 +81,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("shares one gather and one write with those that wait in the same process, each judged after the previous one", async () => {
-    stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
     for (const pod of ["zone-a-0", "zone-b-0"]) await one.requestDisruption(pod, { dryRun: true });
@@ -101,8 +99,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("of the same pod again keeps a young reservation, another process's too, and renews an older one", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const one = startProcess(stage);
     await one.requestDisruption("zone-a-0");
     const first = reserved(stage);
@@ -117,8 +113,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("of the same pod again by its name alone renews a young reservation: the next one must wait 15 s", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const one = startProcess(stage, "one");
     for (let evictions = 0; evictions < 2; evictions++) {
       assert.equal(await one.requestDisruption("zone-a-0", { unpinned: true }), "Allowed");
@@ -128,7 +122,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("finds the budget of a pod among several: with two calls more the first time", async () => {
-    stage = await setBudgetStage();
     writeBudget(stage, PARTITIONS);
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } }, "store-gateway");
     const one = startProcess(stage);
@@ -139,8 +132,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("is refused under two budgets, even if the cache named one of them", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const one = startProcess(stage);
     assert.equal(await one.requestDisruption("zone-a-0", { dryRun: true }), "Allowed");
     writeBudget(stage, {}, "twin");
@@ -149,8 +140,6 @@ describe("an eviction under a budget", () => {
   });
 
   it("counts pods that lack the budget's labels, with one more round trip, however many zones have some", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
     const { store } = stage.emulator;
     for (const zone of ["ingester-zone-b", "ingester-zone-c"]) {
       const pod = store.get("pods", "default", `${zone}-1`) ?? assert.fail();
