@@ -11,7 +11,7 @@ import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/ac
 import type { RunInput } from "../../reconciler/run/session.ts";
 import { createSteps, tick, type TickInput } from "../../reconciler/run/tick.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
-import { statefulSet } from "../builders/objects.ts";
+import { amend, statefulSet } from "../builders/objects.ts";
 import { startEmulator, type ApiOptions, type Emulator } from "../emulator/index.ts";
 
 export interface Stage {
@@ -99,6 +99,11 @@ export function deploy(
     if (earlier) store.update("statefulsets.apps", { ...earlier, spec });
     else store.create("statefulsets.apps", { ...set, spec });
   }
+}
+
+/** What the kubelet reports of the pod from now on. */
+export function setReady({ emulator }: Pick<Stage, "emulator">, pod: string, isReady: boolean): void {
+  amend(emulator.store, "Pod", pod, { annotations: { "sim/ready": String(isReady) } });
 }
 
 /** Pods that must not be called. */

@@ -3,12 +3,11 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { pods } from "../../../infra/kubernetes/resources.ts";
 import { least, runs } from "../../runs.ts";
+import { PARTITIONS } from "../../builders/budgets.ts";
 import { downscaler, evictor, reconciler } from "./actors.ts";
 import { createStepper, playEveryOrder, seededRandom, type Random } from "./stepper.ts";
 import { FATES, type Fate } from "./port.ts";
 import { createWorld, type WorldOptions } from "./world.ts";
-
-const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
 const MAX_ORDERS = 10_000;
 const DOWNSCALE_PLAYS = runs(500);

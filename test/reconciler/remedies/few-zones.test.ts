@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { explainPod } from "../../../cli/decide/explain-group.ts";
 import { withBudget } from "../../cli/decide/worlds.ts";
+import { PARTITIONS } from "../../builders/budgets.ts";
 import type { ZoneTraits } from "../../builders/zones.ts";
 
-const BY_PARTITION = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const none: ZoneTraits = { replicas: 0 };
 const LEADER = "grafana.com/rollout-downscale-leader";
 const ill: ZoneTraits = { pods: { 0: {}, 1: { ready: false, working: false, broken: "ImagePullBackOff" }, 2: {} } };
@@ -38,18 +38,18 @@ describe("what is said of few zones", () => {
     [
       "by partition it does, and is given replicas",
       [{}, none],
-      BY_PARTITION,
+      PARTITIONS,
       0,
       /^BudgetSpent \| [^]*\nor give the zone of 0 replicas pods: a budget by partition counts it as missing:\nkubectl -n test scale statefulset ingester-zone-b --replicas=3$/,
     ],
     [
       "by partition its leader is given replicas",
       [{}, { ...none, annotations: { [LEADER]: "ingester-zone-a" } }],
-      BY_PARTITION,
+      PARTITIONS,
       0,
       /a budget by partition counts it as missing:\nkubectl -n test scale statefulset ingester-zone-a --replicas=3$/,
     ],
-    ["by partition two zones say nothing of it", [{}, ill], BY_PARTITION, 1, /^BudgetSpent \| (?!.*of 0 replicas)/],
+    ["by partition two zones say nothing of it", [{}, ill], PARTITIONS, 1, /^BudgetSpent \| (?!.*of 0 replicas)/],
     [
       "an ill pod of two zones keeps the other zone",
       [ill, {}],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { withBudget } from "../../cli/decide/worlds.ts";
+import { PARTITIONS } from "../../builders/budgets.ts";
 import { objectsOf } from "../../builders/groups.ts";
 import { LAST, OLD, PREVIOUS, traitsOf, type ZoneScene, type ZoneTraits } from "../../builders/zones.ts";
 import { decide, decideNext } from "./adapter.ts";
@@ -10,7 +11,6 @@ const none = { replicas: 0 };
 const noneOld: ZoneTraits = { replicas: 0, currentRevision: PREVIOUS };
 const paused = { annotations: { "grafana.com/rollout-paused": "true" } };
 const crashing = { broken: "CrashLoopBackOff" };
-const BY_PARTITION = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
 const TABLE: readonly [string, ZoneScene[], string][] = [
   ["a zone with RollingUpdate", [{ updateStrategy: "RollingUpdate" }, "nnn"], "hold UpdateStrategyNotOnDelete"],
@@ -182,13 +182,8 @@ describe("few zones under a budget of one pod", () => {
     ["two zones roll out", ["ooo", "ooo"], {}, "settled"],
     ["a zone rolls out beside one of no pods", ["ooo", none], {}, "settled"],
     ["one zone does not, as the budget wants two", ["ooo"], {}, "blocked BudgetUnusable"],
-    ["two zones roll out by partition", ["ooo", "ooo"], BY_PARTITION, "settled"],
-    [
-      "by partition a zone of no pods counts as one that is missing",
-      ["ooo", none],
-      BY_PARTITION,
-      "blocked BudgetSpent",
-    ],
+    ["two zones roll out by partition", ["ooo", "ooo"], PARTITIONS, "settled"],
+    ["by partition a zone of no pods counts as one that is missing", ["ooo", none], PARTITIONS, "blocked BudgetSpent"],
   ];
   for (const [name, zones, spec, expected] of TABLE)
     it(`${name}: ${expected}`, () => {

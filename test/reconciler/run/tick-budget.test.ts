@@ -7,9 +7,9 @@ import { isFailure, type Outcome } from "../../../reconciler/model/outcome.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "../stage.ts";
 import { witness, type Witness } from "../witness.ts";
+import { PARTITIONS } from "../../builders/budgets.ts";
 import { amend } from "../../builders/objects.ts";
 
-const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const LABELS = { podLabels: { "rollout-group": "ingester" } };
 
 let stage: Stage;

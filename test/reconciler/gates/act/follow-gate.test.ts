@@ -1,8 +1,7 @@
 /** Gates that are edited, or wrong. */
 import assert from "node:assert/strict";
-import { deploy, tickOnce } from "../../stage.ts";
+import { deploy, setReady, tickOnce } from "../../stage.ts";
 import { type GateScene, conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
-import { amend } from "../../../builders/objects.ts";
 
 const A = "ingester-zone-a";
 
@@ -88,20 +87,16 @@ const opened = (gates: GateScene): unknown[] => {
   return [stage?.state, stage?.checks[0]?.consecutiveSuccesses];
 };
 
-function setReady({ stage }: GateScene, name: string, isReady: boolean): void {
-  amend(stage.emulator.store, "Pod", name, { annotations: { "sim/ready": String(isReady) } });
-}
-
 onCluster("a gate lets no zone begin by zones that were read long before an answer came", async (gates) => {
   const { stage, cluster, seen } = gates;
   await almostOpen(gates);
   await tickOnce(
     stage,
     cluster,
-    answerLate(gates, () => setReady(gates, "ingester-zone-c-0", false)),
+    answerLate(gates, () => setReady(gates.stage, "ingester-zone-c-0", false)),
   );
   assert.deepEqual(opened(gates), ["Waiting", 2], "zone c is not ready: the answer counts, and nobody wants zone b");
-  setReady(gates, "ingester-zone-c-0", true);
+  setReady(gates.stage, "ingester-zone-c-0", true);
   await stage.time.advance(1000);
   await tickOnce(
     stage,

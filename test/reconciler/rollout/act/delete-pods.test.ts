@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { hasCode, RolloutError } from "../../../../infra/errors.ts";
 import { hold } from "../../../../reconciler/model/decision.ts";
-import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
+import { deploy, setReady, setStage, type Stage, tickOnce } from "../../stage.ts";
 import { witness, type Witness } from "../../witness.ts";
 import { amend } from "../../../builders/objects.ts";
 
@@ -29,10 +29,6 @@ afterEach(() => stage.close());
 
 function change(name: string, metadata: object): void {
   amend(stage.emulator.store, "StatefulSet", name, { metadata });
-}
-
-function setReady(name: string, ready: boolean): void {
-  amend(stage.emulator.store, "Pod", name, { annotations: { "sim/ready": String(ready) } });
 }
 
 /** A connection that runs `happen` right after the first deletion, and gives the cluster a moment to follow. */
@@ -81,7 +77,7 @@ describe("a batch of deletions", () => {
       () => change(B, { labels: { "rollout-group": "other" } }),
       /other zones than before/,
     ],
-    ["a pod of another zone fails", () => setReady(`${B}-1`, false), /zone-b is no longer healthy/],
+    ["a pod of another zone fails", () => setReady(stage, `${B}-1`, false), /zone-b is no longer healthy/],
     [
       "a pod of another zone is deleted, and still serves",
       () => stage.emulator.store.remove("pods", "default", `${B}-1`),
@@ -112,7 +108,7 @@ describe("a batch of deletions", () => {
   for (const when of ["the budget request", "the zone check"])
     it(`checks again first if ${when} takes long: a pod of another zone that failed in the meantime stops it before the first pod`, async () => {
       const fail = async (): Promise<void> => {
-        setReady(`${B}-1`, false);
+        setReady(stage, `${B}-1`, false);
         await stage.time.advance(8000);
       };
       const { mayDisrupt, requested, released } = grants();
@@ -194,7 +190,7 @@ describe("a batch of deletions", () => {
   it("ends once other failed pods of its zone use up the maximum unavailable", async () => {
     change(A ?? "", { annotations: { "rollout-max-unavailable": "2" } });
     await stage.time.advance(500);
-    const { cluster } = afterFirst(() => [2, 3].forEach((i) => setReady(`${A}-${i}`, false)));
+    const { cluster } = afterFirst(() => [2, 3].forEach((i) => setReady(stage, `${A}-${i}`, false)));
     const { outcomes } = await tickOnce(stage, cluster);
     assert.deepEqual(seen.deleted, PODS.slice(0, 1));
     assert.match(
