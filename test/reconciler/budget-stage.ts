@@ -83,7 +83,7 @@ export function reserved(
 export const handlesOf = (result: DisruptionResult): readonly ReservationHandle[] =>
   result.outcome === "allowed" ? result.handles : [];
 
-export interface DisruptionOptions {
+interface DisruptionOptions {
   /** `default` unless given. */
   readonly namespace?: string;
   readonly dryRun?: boolean;

@@ -8,10 +8,14 @@ import { factsOf } from "./scene.ts";
 import { startProcess, type Facts } from "./adapter.ts";
 
 const UNREADY = { ready: false };
+const unready = (where: string): string => `BudgetSpent: 1 pod not ready in ${where}`;
 /** Zone b is to have as many pods as zone c. */
 const FOLLOWS_C = { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-c" } };
 /** It was Ready for an hour, and is not any more. */
 const FELL_ILL = { ready: false, restarts: 1, working: true };
+
+/** A pod that an eviction has reserved. */
+const evicted = (pod: string): object => reservedPod(`ingester-${pod}`);
 
 /** Pods of a zone of 3 replicas whose `ordinals.start` is 7. */
 const SEVEN_TO_NINE = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [i, i < 7 ? null : {}]));
@@ -60,26 +64,14 @@ async function judge(downscale: Downscale): Promise<string> {
 describe("a downscale of zone c under a budget", () => {
   const CASES: readonly [string, Downscale, string][] = [
     ["goes while the other zones are well", {}, "Allowed"],
-    [
-      "waits for an eviction of another zone",
-      { reservations: reservedPod("ingester-zone-b-0") },
-      "BudgetSpent: 1 pod not ready in zone-b",
-    ],
-    [
-      "waits for a pod of another zone that is not ready",
-      { zones: { a: "nn!n" } },
-      "BudgetSpent: 1 pod not ready in zone-a",
-    ],
+    ["waits for an eviction of another zone", { reservations: evicted("zone-b-0") }, unready("zone-b")],
+    ["waits for a pod of another zone that is not ready", { zones: { a: "nn!n" } }, unready("zone-a")],
     [
       "waits for every other zone that shrinks",
       { zones: { a: "nnn of 1" }, reservations: reservedFrom("b", 2) },
       "BudgetSpent: 2 pods to be removed in zone-a; 1 pod to be removed in zone-b",
     ],
-    [
-      "does not count its own zone",
-      { zones: { c: "n!n!n" }, reservations: reservedPod("ingester-zone-c-1") },
-      "Allowed",
-    ],
+    ["does not count its own zone", { zones: { c: "n!n!n" }, reservations: evicted("zone-c-1") }, "Allowed"],
     ["goes as the only zone that the budget selects", { only: ["c"] }, "Allowed"],
     ["goes as the only zone, whatever is not ready in it", { only: ["c"], zones: { c: "n!nn" } }, "Allowed"],
     ["goes to no pods beside one other zone", { only: ["b", "c"], from: 0 }, "Allowed"],
@@ -89,11 +81,7 @@ describe("a downscale of zone c under a budget", () => {
       { only: LETTERS.slice(0, 33) },
       "TooManyZones: group ingester has 33 zones, more than 32",
     ],
-    [
-      "waits for the one other zone",
-      { only: ["b", "c"], zones: { b: "nn!n" } },
-      "BudgetSpent: 1 pod not ready in zone-b",
-    ],
+    ["waits for the one other zone", { only: ["b", "c"], zones: { b: "nn!n" } }, unready("zone-b")],
     ["goes beside another zone of no pods", { only: ["b", "c"], zones: { b: { replicas: 0 } } }, "Allowed"],
     [
       "waits for the last pod of another zone of no replicas",
@@ -111,22 +99,18 @@ describe("a downscale of zone c under a budget", () => {
       "BudgetInvalid: zoned pod disruption budget ingester is not valid: invalid value: max unavailable must be 0 <= val, got -1",
     ],
     ["to forced replicas does not wait for one", { spec: { maxUnavailable: -1 }, forced: true }, "Allowed"],
-    [
-      "nor for an eviction of another zone",
-      { reservations: reservedPod("ingester-zone-b-0"), forced: true },
-      "Allowed",
-    ],
+    ["nor for an eviction of another zone", { reservations: evicted("zone-b-0"), forced: true }, "Allowed"],
     ["goes although the budget allows no eviction", { spec: { maxUnavailable: 0 } }, "Allowed"],
     [
       "waits although the budget would allow more in one zone",
-      { spec: { maxUnavailable: 9 }, reservations: reservedPod("ingester-zone-b-0") },
-      "BudgetSpent: 1 pod not ready in zone-b",
+      { spec: { maxUnavailable: 9 }, reservations: evicted("zone-b-0") },
+      unready("zone-b"),
     ],
     ["waits for no zone if its pods never became ready", { zones: { b: "n!nn", c: "nnn!" } }, "Allowed"],
     [
       "waits if one of its pods serves, though it is not ready now",
       { zones: { b: "n!nn", c: { pods: { 2: FELL_ILL } } } },
-      "BudgetSpent: 1 pod not ready in zone-b",
+      unready("zone-b"),
     ],
     [
       "waits for no pod that is to go as well and has not been ready for long",
@@ -143,25 +127,21 @@ describe("a downscale of zone c under a budget", () => {
       { zones: { b: "nnn!", c: { start: 7, pods: { ...SEVEN_TO_NINE, 9: UNREADY } } }, from: 9 },
       "Allowed",
     ],
-    ["waits for one that its zone is to keep", { zones: { b: "nnn!" } }, "BudgetSpent: 1 pod not ready in zone-b"],
+    ["waits for one that its zone is to keep", { zones: { b: "nnn!" } }, unready("zone-b")],
     [
       "waits for such a pod as long as it may come up",
       { zones: { b: { ...FOLLOWS_C, pods: { 2: UNREADY } } }, now: Date.parse("2026-01-01T00:04:59Z") },
-      "BudgetSpent: 1 pod not ready in zone-b",
+      unready("zone-b"),
     ],
     [
       "partition: waits for no peer that is to go as well and has not been ready for long",
       { spec: PARTITIONS, zones: { b: { ...FOLLOWS_C, pods: { 2: UNREADY } } } },
       "Allowed",
     ],
-    [
-      "partition: waits for a peer",
-      { spec: PARTITIONS, reservations: reservedPod("ingester-zone-b-2") },
-      "BudgetSpent: 1 pod not ready in partition 2",
-    ],
+    ["partition: waits for a peer", { spec: PARTITIONS, reservations: evicted("zone-b-2") }, unready("partition 2")],
     [
       "partition: does not wait for another partition",
-      { spec: PARTITIONS, reservations: reservedPod("ingester-zone-b-1") },
+      { spec: PARTITIONS, reservations: evicted("zone-b-1") },
       "Allowed",
     ],
     ["partition: waits for none that has shrunk before", { spec: PARTITIONS, zones: { a: "nn" } }, "Allowed"],
@@ -172,7 +152,7 @@ describe("a downscale of zone c under a budget", () => {
     ],
     [
       "partition: as many peers as the budget allows less one",
-      { spec: { ...PARTITIONS, maxUnavailable: 2 }, reservations: reservedPod("ingester-zone-b-2") },
+      { spec: { ...PARTITIONS, maxUnavailable: 2 }, reservations: evicted("zone-b-2") },
       "Allowed",
     ],
     ["partition: a budget of 0 counts as 1", { spec: { ...PARTITIONS, maxUnavailable: 0 } }, "Allowed"],
@@ -193,7 +173,7 @@ describe("an eviction beside a downscale", () => {
     return reason === "Allowed" ? reason : message.replaceAll("ingester-", "");
   }
   const STORED = { c: { replicas: 1, pods: { 1: {}, 2: {} } } };
-  const TWO = { ...reservedFrom("c", 1), ...reservedPod("ingester-zone-c-2") };
+  const TWO = { ...reservedFrom("c", 1), ...evicted("zone-c-2") };
   const FROM_THREE = { 0: null, 1: null, 2: null, 3: {}, 4: {} };
   const TO_GO = "1 pod to be removed in zone-c";
   const CASES: readonly [string, Parameters<typeof evict>, string][] = [

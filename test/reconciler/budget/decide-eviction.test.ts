@@ -8,6 +8,7 @@ import { type Case, decide } from "./scene.ts";
 /** The answer with short names. */
 type EvictionCase = readonly [name: string, eviction: Case, answer: string];
 
+const unready = (where: string): string => `429 1 pod not ready in ${where}`;
 const MET = "200 zpdb met across 3 zones";
 
 function judgeEach(what: string, cases: readonly EvictionCase[]): void {
@@ -39,7 +40,7 @@ const CASES: readonly EvictionCase[] = [
   [
     "in partition mode 1 replaces 0, regardless of the rollout's limit",
     { spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3, zones: { b: "n!nn" } },
-    "429 1 pod not ready in partition 0",
+    unready("partition 0"),
   ],
   ["percentage 0", { spec: { maxUnavailablePercentage: 0 } }, "429 max unavailable = 0"],
   [
@@ -63,17 +64,13 @@ const CASES: readonly EvictionCase[] = [
     { pod: "zone-c-2", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { a: "n", b: "nnnf" } },
     "429 1 pod not ready, 1 pod unknown in partition 2",
   ],
-  ["the pod's own zone has one reserved", { pod: "zone-a-2", reserved: ["zone-a-0"] }, "429 1 pod not ready in zone-a"],
+  ["the pod's own zone has one reserved", { pod: "zone-a-2", reserved: ["zone-a-0"] }, unready("zone-a")],
   ["its own reservation does not block it", { reserved: ["zone-a-0"] }, MET],
   ["all pods ready", {}, MET],
-  ["a failure in the zone, max 1", { zones: { a: "nnfn" } }, "429 1 pod not ready in zone-a"],
+  ["a failure in the zone, max 1", { zones: { a: "nnfn" } }, unready("zone-a")],
   ["a failure in the zone, max 2", { spec: { maxUnavailable: 2 }, zones: { a: "nnfn" } }, MET],
-  ["a failure in another zone, max 1", { zones: { c: "nnfn" } }, "429 1 pod not ready in zone-c"],
-  [
-    "a failure in another zone, max 2",
-    { spec: { maxUnavailable: 2 }, zones: { c: "nn!n" } },
-    "429 1 pod not ready in zone-c",
-  ],
+  ["a failure in another zone, max 1", { zones: { c: "nnfn" } }, unready("zone-c")],
+  ["a failure in another zone, max 2", { spec: { maxUnavailable: 2 }, zones: { c: "nn!n" } }, unready("zone-c")],
   ["the status counts a pod that does not exist", { zones: { b: "nnn counts 4" } }, "429 1 pod unknown in zone-b"],
   ["missing pods and terminating pods", { zones: { b: ".n-." } }, "429 1 pod not ready, 2 pods unknown in zone-b"],
   ["the rollout's limit is ignored when one is configured", { spec: { maxUnavailable: 1 }, rollout: 1 }, MET],
@@ -85,7 +82,7 @@ const CASES: readonly EvictionCase[] = [
   [
     "a reservation of a pod that is gone from the ready ones is not named",
     { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2, zones: { a: "n!nn" } },
-    "429 1 pod not ready in zone-a",
+    unready("zone-a"),
   ],
   [
     "a pod beyond the replicas of its zone stands in for none that is missing",
@@ -100,11 +97,11 @@ const CASES: readonly EvictionCase[] = [
   ["partition: all pods ready", { spec: PARTITIONS }, met("0")],
   ["partition: the own zone does not count", { spec: PARTITIONS, zones: { a: "nnfn" } }, met("0")],
   ["partition: another partition does not count", { spec: PARTITIONS, zones: { c: "nnnf" } }, met("0")],
-  ["partition: a peer that failed", { spec: PARTITIONS, zones: { b: "nfnn" } }, "429 1 pod not ready in partition 0"],
+  ["partition: a peer that failed", { spec: PARTITIONS, zones: { b: "nfnn" } }, unready("partition 0")],
   [
     "partition: a peer that is reserved",
     { spec: PARTITIONS, reserved: ["zone-b-0", "zone-c-1"] },
-    "429 1 pod not ready in partition 0",
+    unready("partition 0"),
   ],
   [
     "partition: a missing pod counts in every partition",
@@ -135,19 +132,19 @@ const CASES: readonly EvictionCase[] = [
     { rollout: 1, zones: { a: "nxnxn" } },
     MET,
   ],
-  ["they do block an eviction of the same pod", { zones: { a: "nxnxn" } }, "429 1 pod not ready in zone-a"],
+  ["they do block an eviction of the same pod", { zones: { a: "nxnxn" } }, unready("zone-a")],
   ["nor do those of other zones: it serves nothing", { rollout: 1, zones: { a: "nxnn", b: "n!nn" } }, MET],
   ["a pod that was never ready serves nothing, either", { rollout: 1, zones: { a: "n!nn", b: "n!nn" } }, MET],
   ["in partitions as well", { rollout: 1, spec: PARTITIONS, zones: { a: "n!nn", b: "n!nn" } }, met("0")],
   [
     "unavailable pods of another zone block the rollout for a pod of which one container works",
     { rollout: 1, zones: { a: "n~nn", b: "n!nn" } },
-    "429 1 pod not ready in zone-b",
+    unready("zone-b"),
   ],
   [
     "and for a pod that was ready until lately",
     { rollout: 1, now: NOT_LONG, zones: { a: "n?nn", b: "n!nn" } },
-    "429 1 pod not ready in zone-b",
+    unready("zone-b"),
   ],
   ["not once it has had its time to recover", { rollout: 1, zones: { a: "n?nn", b: "n!nn" } }, MET],
   [
@@ -164,25 +161,25 @@ const CASES: readonly EvictionCase[] = [
         d: { name: "store-zone-a", group: "store", at: "prev", pods: { 0: LIMPING } },
       },
     },
-    "429 1 pod not ready in store-zone-a",
+    unready("store-zone-a"),
   ],
   [
     "but not while another one of them is on its way",
     { pod: "zone-a-1", rollout: 3, zones: { a: "o~o~o~" }, reserved: ["zone-a-0"] },
-    "429 1 pod not ready in zone-a",
+    unready("zone-a"),
   ],
   [
     "or has its replacement, which is not ready",
     { pod: "zone-a-1", rollout: 3, zones: { a: "n~o~o~" } },
-    "429 1 pod not ready in zone-a",
+    unready("zone-a"),
   ],
   [
     "nor is one that is ready spared less for it",
     { pod: "zone-a-1", rollout: 3, zones: { a: "o~oo" } },
-    "429 1 pod not ready in zone-a",
+    unready("zone-a"),
   ],
   ["a pod beyond its zone's replicas that never served counts for nobody", { zones: { b: "nnnn! of 3" } }, MET],
-  ["one that serves or has served does", { zones: { b: "nnnn? of 3" } }, "429 1 pod not ready in zone-b"],
+  ["one that serves or has served does", { zones: { b: "nnnn? of 3" } }, unready("zone-b")],
   [
     "all blocking zones are named, the pod's own last",
     { zones: { a: "nn!n", b: "nnn counts 4", c: "n!nn!" } },

@@ -24,7 +24,7 @@ export interface Scene {
   /** The gate is changed to this before the tick. */
   readonly edit?: GateTraits;
 }
-export type Tick = readonly [seconds: number, answer: Kind, scene?: Scene];
+type Tick = readonly [seconds: number, answer: Kind, scene?: Scene];
 
 /** So that a row of ticks stands on a line. */
 export const ticks = (...all: readonly Tick[]): readonly Tick[] => all;

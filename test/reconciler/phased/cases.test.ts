@@ -4,7 +4,19 @@ import { describe, it } from "node:test";
 import { checkHash, decide, lacksCandidate, placeholdersOf, SAMPLE_VALUES } from "./adapter.ts";
 import { ago, data, empty, NEW, OLD, rolling, rolloutObject, type RolloutTraits } from "../../builders/phased.ts";
 import { factsOf, type Scene } from "./scene.ts";
-import { checking, delaying, decideIn, done, held, NEWER, passed, released, ROLLED_BACK, table } from "./table.ts";
+import {
+  checking,
+  decideIn,
+  delaying,
+  done,
+  held,
+  NEWER,
+  passed,
+  released,
+  reverted,
+  ROLLED_BACK,
+  table,
+} from "./table.ts";
 
 const FINAL = { spec: { finalCheck: true } };
 
@@ -148,7 +160,7 @@ table("pausing and promoting by hand", [
   ],
   [
     "a rollback does not wait for the end of a pause",
-    { set: { partition: 3 }, pods: "onn", annotations: PAUSED, status: ROLLED_BACK },
+    { ...reverted(3, "onn"), annotations: PAUSED },
     "partition 2 RollBack",
   ],
   [

@@ -4,10 +4,12 @@ import { it } from "node:test";
 import { decide, HELD } from "./adapter.ts";
 import { ago, NEW, OLD, rolling } from "../../builders/phased.ts";
 import { factsOf } from "./scene.ts";
-import { checking, decideIn, held, NEWER, passed, released, ROLLED_BACK, table } from "./table.ts";
+import { checking, decideIn, held, NEWER, passed, released, reverted, ROLLED_BACK, table } from "./table.ts";
 
 /** Three pods are judged, two of them released. */
 const JUDGED = { replicas: 3 };
+
+const ROLLING_BACK = "Rolling True/Ready False/RollingBack";
 
 table("scaled in the middle of a rollout", [
   [
@@ -132,59 +134,35 @@ it("a step that begins above the pods that a scale-out added remembers which are
 const PASSED = { status: "WaitForChecks", consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) };
 
 table("a revert in the middle, and pods of neither revision", [
-  [
-    "a revert is not complete while pods of the reverted revision are left",
-    { set: { partition: 2 }, pods: "o.n", status: ROLLED_BACK },
-    "Rolling True/Ready False/RollingBack",
-  ],
-  [
-    "a revert that finds several pods released keeps all but the last",
-    { set: { partition: 1 }, pods: "onn", status: ROLLED_BACK },
-    "partition 2 RollBack",
-  ],
-  [
-    "also while that one is terminating",
-    { set: { partition: 1 }, pods: "onn-", status: ROLLED_BACK },
-    "partition 2 RollBack",
-  ],
+  ["a revert is not complete while pods of the reverted revision are left", reverted(2, "o.n"), ROLLING_BACK],
+  ["a revert that finds several pods released keeps all but the last", reverted(1, "onn"), "partition 2 RollBack"],
+  ["also while that one is terminating", reverted(1, "onn-"), "partition 2 RollBack"],
   [
     "the next pod of a reverted template is released once the last one is replaced",
-    { set: { partition: 2 }, pods: "ono", status: ROLLED_BACK },
+    reverted(2, "ono"),
     "partition 1 RollBack",
   ],
-  [
-    "not while the last one is terminating",
-    { set: { partition: 3 }, pods: "onn-", status: ROLLED_BACK },
-    "Rolling True/Ready False/RollingBack",
-  ],
-  [
-    "nor while OrderedReady waits for a pod: it would replace none",
-    { set: { partition: 2 }, pods: "ono!", status: ROLLED_BACK },
-    "Rolling True/Ready False/RollingBack",
-  ],
+  ["not while the last one is terminating", reverted(3, "onn-"), ROLLING_BACK],
+  ["nor while OrderedReady waits for a pod: it would replace none", reverted(2, "ono!"), ROLLING_BACK],
   [
     "under Parallel it is released at once, for the budget to decide",
-    { set: { partition: 2, policy: "Parallel" }, pods: "ono!", status: ROLLED_BACK },
+    reverted(2, "ono!", { policy: "Parallel" }),
     "partition 1 RollBack",
   ],
   [
     "under Parallel a pod of a reverted template that is not ready goes first",
-    { set: { partition: 3, policy: "Parallel" }, pods: "on!n", status: ROLLED_BACK },
+    reverted(3, "on!n", { policy: "Parallel" }),
     "replace db-1",
   ],
-  [
-    "under OrderedReady a pod that is merely not ready is left alone",
-    { set: { partition: 3 }, pods: "on!n", status: ROLLED_BACK },
-    "Rolling True/Ready False/RollingBack",
-  ],
+  ["under OrderedReady a pod that is merely not ready is left alone", reverted(3, "on!n"), ROLLING_BACK],
   [
     "pods of a StatefulSet that was created again around them are no rollback: first they are kept",
-    { set: { uid: "uid-2", partition: 0 }, pods: "nnn", status: ROLLED_BACK },
+    reverted(0, "nnn", { uid: "uid-2" }),
     "held: Contain",
   ],
   [
     "then they roll out by checks",
-    { set: { uid: "uid-2", partition: HELD }, pods: "nnn", status: ROLLED_BACK },
+    reverted(HELD, "nnn", { uid: "uid-2" }),
     "of uid-2 WaitForPodToBeUpdated@3 due in 0 s",
   ],
   [
@@ -233,11 +211,7 @@ table("a revert in the middle, and pods of neither revision", [
     },
     "of uid-2 WaitForPodToBeUpdated@2 due in 0 s",
   ],
-  [
-    "a revert is complete once they are gone",
-    { set: { partition: 1 }, pods: "ooo", status: ROLLED_BACK },
-    "partition 3 Guard",
-  ],
+  ["a revert is complete once they are gone", reverted(1, "ooo"), "partition 3 Guard"],
   [
     "nothing is complete before the controller has observed the spec",
     { set: { observed: false }, status: { phase: "Updated" } },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decide, HELD, type PhasedDecision } from "./adapter.ts";
-import { ago, NEW, NOW, OLD, rolling } from "../../builders/phased.ts";
+import { ago, NEW, NOW, OLD, rolling, type SetTraits } from "../../builders/phased.ts";
 import { factsOf, type Scene } from "./scene.ts";
 
 /** The decision in a few words: what is written, or the reported phase, `Ready`, `Updated` and step. */
@@ -121,3 +121,10 @@ export const ROLLED_BACK = {
   updateRevision: OLD,
   conditions: [{ type: "Updated", status: "False", reason: "RollingBack", message: "m", lastTransitionTime: ago(5) }],
 };
+
+/** After a template of `db` was taken back: the pods from this index on may go. */
+export const reverted = (partition: number, pods: string, set: SetTraits = {}): Scene => ({
+  set: { partition, ...set },
+  pods,
+  status: ROLLED_BACK,
+});

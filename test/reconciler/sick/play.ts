@@ -74,10 +74,10 @@ export const sickGroup = fc.record({
   /** Which controllers and kubelets are late. */
   pace: fc.array(fc.nat(30), { minLength: 20, maxLength: 20 }),
 });
-export type SickGroup = typeof sickGroup extends fc.Arbitrary<infer T> ? T : never;
+type SickGroup = typeof sickGroup extends fc.Arbitrary<infer T> ? T : never;
 type SickEvent = SickGroup["events"][number];
 
-export interface Played {
+interface Played {
   readonly isSettled: boolean;
   /** A settled group gets no second read. */
   readonly readsPods: boolean;

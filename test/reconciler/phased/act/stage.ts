@@ -152,7 +152,7 @@ function attach(stage: Stage): PhasedStage {
   return self;
 }
 
-export interface SetChoices {
+interface SetChoices {
   readonly name?: string;
   readonly replicas?: number;
   readonly policy?: "OrderedReady" | "Parallel";
