@@ -89,25 +89,31 @@ const keysOfZone = ({ object, zone: { problems } }: StoredZone): Keyed => ({
 async function gatherUsers(session: Session, objects: readonly StoredZone[], tell: Tell): Promise<Partial<Found>> {
   const noBudgets = "PodDisruptionBudgets, and groups without a budget";
   const [budgets, others, orphans, gates, guarded] = await Promise.all([
-    tell("disruption budgets", listBudgets(session.namespace, session), []),
+    tell("disruption budgets, and groups without one", listBudgets(session.namespace, session), undefined),
     tell(noBudgets, listAll(session, podDisruptionBudgets), undefined),
     tell("pods that StatefulSets have left behind", gatherOrphansOf(session, objects), []),
     tell("gates", listDefined(session, rolloutGates), []),
-    tell("PhasedRollouts", listDefined(session, phasedRollouts), []),
+    tell("PhasedRollouts", listDefined(session, phasedRollouts), undefined),
   ]);
   const [guards, phased] = await Promise.all([
-    gatherGuards(session, budgets),
-    guarded.length > 0 ? gatherRollouts(session.namespace, "NoData", session) : { rollouts: [] },
+    gatherGuards(session, budgets ?? []),
+    guarded?.length ? gatherRollouts(session.namespace, "NoData", session) : { rollouts: [] },
   ]);
   return {
-    budgets,
+    budgets: budgets ?? [],
     guards,
-    others,
+    // A group that no PodDisruptionBudget guards may have a budget that could not be read.
+    others: budgets && others,
     orphans,
     phased: phased.rollouts,
-    claimed: objects.map(({ object }) => readTarget(object)).filter(({ owner }) => owner !== undefined),
+    // A PhasedRollout that could not be read may exist.
+    claimed: guarded ? objects.map(({ object }) => readTarget(object)).filter(({ owner }) => owner !== undefined) : [],
     gates: gates.flatMap((gate) => readGate(gate) ?? []),
-    keyed: [...objects.map(keysOfZone), ...gates.map(keysOf("rolloutgate")), ...guarded.map(keysOf("phasedrollout"))],
+    keyed: [
+      ...objects.map(keysOfZone),
+      ...gates.map(keysOf("rolloutgate")),
+      ...(guarded ?? []).map(keysOf("phasedrollout")),
+    ],
   };
 }
 

@@ -53,14 +53,14 @@ export interface Found {
   /** The namespaces that the original serves, and in which our reconciler ticks, or may tick. */
   readonly originals: readonly string[];
   readonly budgets: readonly StoredBudget[];
-  /** PodDisruptionBudgets; undefined if they may not be read. */
+  /** PodDisruptionBudgets; undefined if they, or the zone-aware budgets, may not be read. */
   readonly others: readonly PodDisruptionBudget[] | undefined;
   /** All StatefulSets, in a group or not. */
   readonly sets: readonly StoredZone[];
   /** Pods whose StatefulSet is gone, or is none of their group's, as zones. */
   readonly orphans: readonly { readonly group: string; readonly zone: ZoneWithPods }[];
   readonly phased: readonly Phased[];
-  /** The StatefulSets that say which PhasedRollout manages them. */
+  /** The StatefulSets that say which PhasedRollout manages them, where PhasedRollouts may be read. */
   readonly claimed: readonly Pick<Target, "namespace" | "name" | "owner">[];
   readonly gates: readonly Gate[];
   /** The StatefulSets, gates and PhasedRollouts. */

@@ -128,6 +128,21 @@ describe("zonewise", { timeout: 300_000 }, () => {
     );
   });
 
+  it("doctor calls no group unprotected where disruption budgets may not be read", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    t.after(
+      stage.emulator.faults.inject({
+        verb: "list",
+        resource: "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com",
+        effect: { kind: "forbidden" },
+      }),
+    );
+    const { code, out } = await run("doctor");
+    assert.match(out, /not checked: disruption budgets/);
+    assert.doesNotMatch(out, /group-without-budget/);
+    assert.equal(code, 4);
+  });
+
   describe("doctor beside the original", () => {
     const installOriginal = (): (() => void) => {
       add(stage.emulator.store, "Deployment", "rollout-operator", { spec: { replicas: 1 } });

@@ -197,6 +197,17 @@ it("doctor warns of a definition that the removal of the original would delete",
   );
 });
 
+it("doctor calls no StatefulSet unmanaged where PhasedRollouts may not be read", async (t) => {
+  const stage = await setUp();
+  t.after(() => stage.close());
+  const { run } = await openTerminal(t, stage);
+  stage.emulator.faults.inject({ verb: "list", resource: PHASED, effect: { kind: "forbidden" } });
+  const { code, out } = await run("doctor");
+  assert.match(out, /not checked: PhasedRollouts/);
+  assert.doesNotMatch(out, /phased-claim/);
+  assert.equal(code, 4);
+});
+
 it("a StatefulSet that nobody manages is told as such", { timeout: 300_000 }, async (t) => {
   const stage = await setUp({ spec: { targetRef: "none" } });
   t.after(() => stage.close());
