@@ -8,7 +8,7 @@ import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
 import { findCovering, keepBudget } from "../../../reconciler/remedies/budget-cures.ts";
 import { guardsAll } from "../unbudgeted.ts";
-import { type Check, type DoctorFacts, edit, label, row } from "./facts.ts";
+import { type Check, type DoctorFacts, edit, label, ofZone, row } from "./facts.ts";
 
 export const BUDGETS: readonly Check[] = [
   row({
@@ -92,9 +92,6 @@ function ofBudget({ budget }: { readonly budget: StoredBudget }): string {
 }
 function editBudget({ budget }: { readonly budget: StoredBudget }): string {
   return edit(budget.ref, "zpdb");
-}
-function ofZone({ zone }: { readonly zone: Zone }): string {
-  return `statefulset/${zone.name}`;
 }
 
 // A zone counts by the labels of its StatefulSet, a pod by its own labels: a budget must select both.

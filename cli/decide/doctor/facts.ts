@@ -118,6 +118,8 @@ interface Placed {
   readonly name: string;
 }
 
+export const ofZone = ({ zone }: { readonly zone: Pick<Zone, "name"> }): string => `statefulset/${zone.name}`;
+
 /** The command that gives a StatefulSet labels. */
 export const label = (set: Placed, pairs: string): string =>
   kubectl(set, `label --overwrite statefulset ${set.name} ${pairs}`);

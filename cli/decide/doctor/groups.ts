@@ -11,7 +11,7 @@ import { groupKey, problemsOf, type Zone } from "../../../reconciler/model/zone.
 import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { cureLeader, isGrouped } from "../../../reconciler/remedies/leader.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
-import { type Check, type DoctorFacts, edit, type Keyed, label, row } from "./facts.ts";
+import { type Check, type DoctorFacts, edit, type Keyed, label, ofZone, row } from "./facts.ts";
 
 export const GROUPS: readonly Check[] = [
   row({
@@ -95,7 +95,7 @@ export const GROUPS: readonly Check[] = [
     when: findEmpty,
     object: ofZone,
     message: ({ zone }) =>
-      `it has 0 replicas and counts as healthy: while a pod of group ${zone.group} is down, it serves nothing instead`,
+      `it has 0 replicas and counts as healthy: pods of other zones of group ${zone.group} may go as if it served`,
     fix: ({ zone, most }) => growZone(zone, most),
   }),
   row({
@@ -109,17 +109,17 @@ export const GROUPS: readonly Check[] = [
   row({
     check: "misplaced-key",
     level: "error",
-    when: (facts) => findUnread(facts).filter(isMisplaced),
+    when: (facts) => findUnreadKeys(facts).filter(isMisplaced),
     object: ({ of }) => `${of.kind}/${of.name}`,
-    message: describeUnread,
+    message: describeUnreadKey,
     fix: ({ of }) => edit(of, of.kind),
   }),
   row({
     check: "mistyped-key",
     level: "warning",
-    when: (facts) => findUnread(facts).filter((one) => !isMisplaced(one)),
+    when: (facts) => findUnreadKeys(facts).filter((one) => !isMisplaced(one)),
     object: ({ of }) => `${of.kind}/${of.name}`,
-    message: describeUnread,
+    message: describeUnreadKey,
     fix: ({ of }) => edit(of, of.kind),
   }),
   row({
@@ -151,9 +151,6 @@ export const GROUPS: readonly Check[] = [
   }),
 ];
 
-function ofZone({ zone }: { readonly zone: Pick<Zone, "name"> }): string {
-  return `statefulset/${zone.name}`;
-}
 function askIf(meant: string | undefined): string {
   return meant === undefined ? "" : `; did you mean ${meant}?`;
 }
@@ -214,13 +211,13 @@ function findEmpty({ groups }: DoctorFacts) {
   });
 }
 
-/** Annotations of ours that only a zone of a group has. */
-const OF_ZONES = /^(?:grafana\.com\/|zonewise\.dev\/)?rollout-(?!group$)/;
+/** Annotations that only a zone of a group has. */
+const OF_ZONES = Object.values(ANNOTATIONS).filter((key) => /^(?:.*\/)?rollout-/.test(key));
 
 /** StatefulSets without a group that have such an annotation; the first of each. */
 function findUngrouped({ sets }: DoctorFacts) {
   return sets.flatMap(({ object, zone }) => {
-    const key = Object.keys(object.metadata?.annotations ?? {}).find((one) => OF_ZONES.test(one));
+    const key = OF_ZONES.find((one) => object.metadata?.annotations?.[one] !== undefined);
     return key === undefined || isGrouped(zone) ? [] : [{ zone, key }];
   });
 }
@@ -255,9 +252,9 @@ function distance(written: string, known: string): number | undefined {
   const [[prefix, name], [ourPrefix, ourName]] = [split(written.toLowerCase()), split(known.toLowerCase())];
   if (prefix === "" && ourPrefix !== "" && name.length < LEAST_BARE) return undefined;
   const inPrefix = OUR_PREFIXES.has(prefix) ? Number(prefix !== ourPrefix) : countEdits(prefix, ourPrefix);
+  if (inPrefix > MOST_IN_PREFIX) return undefined;
   const inName = countEdits(name, ourName);
-  const isNear = inPrefix <= MOST_IN_PREFIX && inName <= Math.max(1, ourName.length / 6);
-  return isNear ? inPrefix + inName : undefined;
+  return inName <= Math.max(1, ourName.length / 6) ? inPrefix + inName : undefined;
 }
 
 /** A key that is read as a label and as an annotation, as in older and newer versions of the original. */
@@ -269,13 +266,13 @@ export function findMeant(written: string, place: Known["place"]): Known | undef
   if (own) return own.place === place || written === BOTH ? undefined : own;
   const near = KNOWN.flatMap((known) => {
     const edits = distance(written, known.key);
-    return edits === undefined || written === LABELS.revision ? [] : [{ known, edits }];
+    return edits === undefined ? [] : [{ known, edits }];
   });
   return near.toSorted((a, b) => a.edits - b.edits)[0]?.known;
 }
 
 /** A label or annotation that nobody reads, and what is meant. */
-interface Unread {
+interface UnreadKey {
   readonly of: Keyed;
   readonly written: string;
   readonly place: Known["place"];
@@ -283,7 +280,7 @@ interface Unread {
 }
 
 /** What the reader of an object says of its keys is not said again. */
-const findUnread = ({ keyed }: DoctorFacts): Unread[] =>
+const findUnreadKeys = ({ keyed }: DoctorFacts): UnreadKey[] =>
   keyed.flatMap((of) =>
     (["label", "annotation"] as const).flatMap((place) =>
       of.keys[place].flatMap((written) => {
@@ -295,9 +292,9 @@ const findUnread = ({ keyed }: DoctorFacts): Unread[] =>
     ),
   );
 
-const isMisplaced = ({ written, meant }: Unread): boolean => written === meant.key;
+const isMisplaced = ({ written, meant }: UnreadKey): boolean => written === meant.key;
 
-function describeUnread({ written, place, meant }: Unread): string {
+function describeUnreadKey({ written, place, meant }: UnreadKey): string {
   return `its ${place} ${written} has no effect; did you mean the ${meant.place} ${meant.key}?`;
 }
 

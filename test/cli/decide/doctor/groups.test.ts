@@ -247,6 +247,11 @@ describe("zonewise doctor", () => {
       ],
       found: ["warning no-group statefulset/ingester-zone-a"],
     },
+    {
+      name: "nothing of an annotation of somebody else on one",
+      objects: [withLabels({ ...plain, metadata: { ...plain.metadata, annotations: { "rollout-id": "2" } } }, {})],
+      found: [],
+    },
   ];
   for (const { name, objects, found, fix: cure, says = /./ } of CASES)
     it(`finds ${name}`, () => {
