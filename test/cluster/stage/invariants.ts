@@ -62,23 +62,6 @@ export function findViolations(timeline: readonly Entry[], limit: Limit): string
 }
 
 /**
- * Pods of a Deployment under a core budget: one sentence for each deletion of a ready pod that left fewer than `least`
- * ready.
- */
-export function findTooFew(timeline: readonly Entry[], least: number): string[] {
-  const latest = new Map<string, Entry>();
-  const found: string[] = [];
-  for (const entry of timeline) {
-    const before = latest.get(entry.pod);
-    latest.set(entry.pod, entry);
-    const ready = [...latest.values()].filter(({ state }) => state === "ready").length;
-    if (before?.state === "ready" && isDeletion(before, entry) && ready < least)
-      found.push(`${Math.round(entry.at)} ms, ${entry.pod} deleted: ${ready} pods are ready, ${least} must be`);
-  }
-  return found;
-}
-
-/**
  * Makes each partition of a group a group of its own: a budget with partitions has the same rules within each
  * partition.
  */

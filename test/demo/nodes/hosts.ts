@@ -3,9 +3,11 @@ import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
 import { createNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
+import { createHostApi } from "../../../reconciler/nodes/agent/host-api.ts";
+import { runAgent } from "../../../reconciler/nodes/agent/loop.ts";
 import { dig } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
-import { type PlayedHost, playHost } from "../../host/play-host.ts";
+import { type Host, startHost } from "../../host/host-server.ts";
 import { AGENT, agentPod, HOME, reportBoot, uidOf } from "./cluster.ts";
 import type { DemoNodeApi } from "./node-api.ts";
 
@@ -23,7 +25,16 @@ export interface HostOptions {
 /** Milliseconds, so that a viewer can follow. */
 const TIMES = { actionMs: { prepare: 1200, activate: 400 }, rebootMs: 2000 };
 
-/** Starts the host of a node and its agent. */
+interface PlayedHost {
+  readonly host: Host;
+  /** Ends both. */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Starts the host of a node, and the agent on it: the loop that the DaemonSet runs, ended by each reboot of its host.
+ * The kubelet reports each boot.
+ */
 export async function playNode(node: string, { store, cluster, clock, log, api }: HostOptions): Promise<PlayedHost> {
   /** Bound to the agent's pod, as the kubelet projects it. */
   async function readToken(): Promise<string> {
@@ -39,9 +50,48 @@ export async function playNode(node: string, { store, cluster, clock, log, api }
     readToken,
     readCa: async () => api.caPem,
   });
-  return await playHost({
-    host: { version: FROM, offers: TO, ...TIMES },
-    agent: { cluster, clock, log, namespace: HOME, nodeName: node, callApi },
-    reportBoot: (boot) => reportBoot(store, node, boot),
+  let endAgent = async (): Promise<void> => {};
+  const host = await startHost({
+    version: FROM,
+    offers: TO,
+    ...TIMES,
+    onReboot(phase, { facts }) {
+      if (phase === "down") void endAgent();
+      reportBoot(store, node, { ready: phase === "up", bootId: facts().bootId });
+      if (phase === "up") startAgent();
+    },
   });
+
+  function startAgent(): void {
+    const stop = new AbortController();
+    const tools = {
+      cluster,
+      clock,
+      log,
+      namespace: HOME,
+      nodeName: node,
+      callApi,
+      stop: stop.signal,
+      host: createHostApi(host.socketPath),
+      readBootId: async () => host.facts().bootId,
+      pollMs: 100,
+      actionMs: 60_000,
+      refreshMs: 60_000,
+      rebootMs: 60_000,
+      exclusionMs: 0,
+      memory: {},
+    };
+    const ended = runAgent(tools, { pauseMs: 300, idleMs: 2000 });
+    endAgent = async () => (stop.abort(), await ended);
+  }
+
+  reportBoot(store, node, { ready: true, bootId: host.facts().bootId });
+  startAgent();
+  return {
+    host,
+    async stop() {
+      await endAgent();
+      await host.stop();
+    },
+  };
 }
