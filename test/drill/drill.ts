@@ -2,7 +2,6 @@
  * A drill: tries whatever serves the namespace on three zones of its own, and reports which promises held. It removes
  * what it makes, also after a Ctrl-C; the next run removes the objects of a killed one.
  */
-import { describeRight, type Right } from "./rights.ts";
 import { CliError, EXIT, type ExitCode } from "../../cli/exit.ts";
 import { CRON_JOB, HOME, type ReadSettings } from "../../cli/gather/settings.ts";
 import { gatherTicking } from "../../cli/gather/ticking.ts";
@@ -15,7 +14,7 @@ import { type CronJob, cronJobs, resourceOf } from "../../infra/kubernetes/resou
 import { createHistory } from "./history.ts";
 import { judge, type Row } from "./judge.ts";
 import { findLeftovers, type Leftover, type Place, removePlace, renew, type Caller } from "./place.ts";
-import { nameRun, PAUSE_IMAGE, RENEWAL_MS, RIGHTS, type Run } from "./plan.ts";
+import { describeRight, nameRun, PAUSE_IMAGE, RENEWAL_MS, RIGHTS, type Run } from "./plan.ts";
 import { renderReport, type Report } from "./report.ts";
 import { runDrill } from "./stages.ts";
 
@@ -125,7 +124,7 @@ const accessReviews = resourceOf<{ readonly spec: object; readonly status?: { re
 
 async function requireRights(around: Surroundings): Promise<void> {
   const { cluster, namespace } = around;
-  const isAllowed = async (right: Right): Promise<boolean> => {
+  const isAllowed = async (right: (typeof RIGHTS)[number]): Promise<boolean> => {
     const spec = { resourceAttributes: { ...right, namespace } };
     const body = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", spec };
     return (await cluster.create(accessReviews, { body })).status?.allowed === true;

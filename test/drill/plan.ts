@@ -1,5 +1,4 @@
 /** The objects and stages of a drill, and their bounds: counts, times, rights. Pure. */
-import { readRight, type Right } from "./rights.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { make } from "../builders/objects.ts";
 
@@ -125,6 +124,23 @@ export function buildZone({ name: run, namespace, nodeSelector, ...run_ }: Run, 
     },
   });
 }
+
+interface Right {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+}
+
+/** `verb group/resource[/subresource]`, the core group as "". */
+function readRight(text: string): Right {
+  const [verb = "", path = ""] = text.split(" ");
+  const [group = "", resource = "", subresource] = path.split("/");
+  return { verb, group, resource, ...(subresource !== undefined && { subresource }) };
+}
+
+export const describeRight = ({ verb, group, resource, subresource }: Right): string =>
+  `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;
 
 /** Rights in the namespace of the drill. docs/operate/drill.md has the same as rules. */
 export const RIGHTS: readonly Right[] = [
