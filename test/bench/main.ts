@@ -13,7 +13,6 @@ import { buildAll } from "../../infra/build.ts";
 import { benchCli } from "./cli.ts";
 import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
-import { benchLargeObjects } from "./large-objects.ts";
 import { benchMemory } from "./memory.ts";
 import { describeMachine, renderTable } from "./page.ts";
 import { benchRollout } from "./rollout.ts";
@@ -31,7 +30,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,
-  "large-objects": benchLargeObjects,
   webhooks: benchWebhooks,
   evictions: benchEvictions,
   compare: benchCompare,
