@@ -16,23 +16,6 @@ const picture = (row: string, message = ""): Picture => ({
   message: [{ text: message }],
 });
 
-describe("a screen without a terminal", () => {
-  it("writes only what differs from what it last wrote, after the time", () => {
-    const { screen, written } = record(false);
-    screen.show(picture("row a", "message"), "0.1 s");
-    screen.show(picture("row a", "message"), "0.2 s");
-    screen.show(picture("row A", "message"), "12.3 s");
-    assert.deepEqual(written, ["  0.1 s  message\n", "  0.1 s  row a\n", "  0.1 s  row b\n", " 12.3 s  row A\n"]);
-  });
-
-  it("writes no escape sequence, even if colours are requested", () => {
-    const { screen, written } = record(false, true);
-    screen.show(picture("row a"), "");
-    screen.print("done");
-    assert.ok(!written.join("").includes("\u001B"));
-  });
-});
-
 describe("a terminal", () => {
   it("draws the next picture in the place of the previous one", () => {
     const { screen, written } = record(true);

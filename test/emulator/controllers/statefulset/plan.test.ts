@@ -60,101 +60,10 @@ function plan(sketch: readonly Sketch[], replicas: number, spec: object): { crea
   return { create: names(create), remove: names(remove) };
 }
 
-const ready: Sketch = { life: "ready", isOld: false };
-const old: Sketch = { life: "ready", isOld: true };
-const broken: Sketch = { life: "unready", isOld: false };
-const brokenOld: Sketch = { life: "unready", isOld: true };
-const leaving: Sketch = { life: "terminating", isOld: true };
-const missing: Sketch = { life: "missing", isOld: false };
-const failed: Sketch = { life: "failed", isOld: false };
-
 const ORDERED = { podManagementPolicy: "OrderedReady" };
 const rolling = (partition = 0): object => ({
   updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },
 });
-
-const CASES: readonly {
-  title: string;
-  pods: Sketch[];
-  replicas: number;
-  spec: object;
-  create?: string[];
-  remove?: string[];
-}[] = [
-  {
-    title: "Parallel creates all that is missing",
-    pods: [ready, missing, missing],
-    replicas: 3,
-    spec: {},
-    create: ["z-1", "z-2"],
-  },
-  { title: "OrderedReady creates one", pods: [ready, missing, missing], replicas: 3, spec: ORDERED, create: ["z-1"] },
-  { title: "OrderedReady waits for the one before", pods: [broken, missing], replicas: 2, spec: ORDERED },
-  { title: "OrderedReady waits for a terminating pod", pods: [leaving, missing], replicas: 2, spec: ORDERED },
-  {
-    title: "Parallel scales down at once, highest first",
-    pods: [ready, ready, broken],
-    replicas: 1,
-    spec: {},
-    remove: ["z-2", "z-1"],
-  },
-  {
-    title: "OrderedReady scales down by one",
-    pods: [ready, ready, ready],
-    replicas: 1,
-    spec: ORDERED,
-    remove: ["z-2"],
-  },
-  {
-    title: "OrderedReady scales down no further while a pod is terminating",
-    pods: [ready, ready, leaving],
-    replicas: 1,
-    spec: ORDERED,
-  },
-  {
-    title: "OrderedReady scales down the one broken pod",
-    pods: [ready, ready, broken],
-    replicas: 1,
-    spec: ORDERED,
-    remove: ["z-2"],
-  },
-  {
-    title: "OrderedReady keeps a higher broken pod while a lower one is broken",
-    pods: [ready, broken, broken],
-    replicas: 1,
-    spec: ORDERED,
-  },
-  { title: "a failed pod is deleted", pods: [failed, ready], replicas: 2, spec: {}, remove: ["z-0"] },
-  { title: "OnDelete deletes no outdated pod", pods: [old, old], replicas: 2, spec: {} },
-  {
-    title: "RollingUpdate deletes the highest outdated pod",
-    pods: [old, old, ready],
-    replicas: 3,
-    spec: rolling(),
-    remove: ["z-1"],
-  },
-  { title: "RollingUpdate waits for the updated pods above", pods: [old, old, broken], replicas: 3, spec: rolling() },
-  {
-    title: "RollingUpdate with Parallel does not wait for broken pods below",
-    pods: [brokenOld, old, ready],
-    replicas: 3,
-    spec: rolling(),
-    remove: ["z-1"],
-  },
-  {
-    title: "RollingUpdate with OrderedReady does",
-    pods: [brokenOld, old, ready],
-    replicas: 3,
-    spec: { ...ORDERED, ...rolling() },
-  },
-  { title: "RollingUpdate stops at its partition", pods: [old, old, ready], replicas: 3, spec: rolling(2) },
-];
-
-for (const { title, pods, replicas, spec, create = [], remove = [] } of CASES)
-  test(title, () => {
-    const planned = plan(pods, replicas, spec);
-    assert.deepEqual([planned.create, planned.remove], [create, remove]);
-  });
 
 test("a missing pod below the partition is created from the current revision, others from the update revision", () => {
   const set = { ...statefulSet(2, rolling(1)) } as unknown as StatefulSet;
