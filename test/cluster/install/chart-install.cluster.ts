@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { CHART, HELM } from "./helm.ts";
 import { define } from "../stage/definitions.ts";
-import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
+import type { KubectlResult } from "../stage/kubectl.ts";
 import { deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 import { openPlaceFor, type Place } from "../stage/place.ts";
 
@@ -26,19 +26,12 @@ interface ChartPlace extends Place {
   readonly helm: (command: string, values?: object, flags?: readonly string[]) => Promise<KubectlResult>;
   /** The same; fails the test with Helm's words if it fails. */
   readonly mustHelm: ChartPlace["helm"];
-  /** kubectl with all manifests. */
-  readonly withAll: (verb: "apply" | "delete") => Promise<void>;
   /** What the API server has of the manifests, in their order. */
   readonly readAll: () => Promise<Stored[]>;
 }
 
-/** The image that kustomizations name. */
-const IMAGE = { image: { tag: "latest" } };
 const RELEASE = "zonewise";
 const SECRET = "rollout-operator-self-signed-certificate";
-/** What the API server gives to a Service. */
-const ADDRESSES = new Set(["clusterIP", "clusterIPs"]);
-const TOOLS = /helm|kubectl|managed-by|deployment\.kubernetes\.io/;
 
 /** Without a release when the test ends. */
 async function openChartPlace(t: TestContext): Promise<ChartPlace> {
@@ -73,23 +66,9 @@ async function openChartPlace(t: TestContext): Promise<ChartPlace> {
       assert.equal(result.code, 0, result.text);
       return result;
     },
-    async withAll(verb) {
-      const { code, text } = await runKubectl([verb, "-f", "-"], { apiVersion: "v1", kind: "List", items: manifests });
-      assert.equal(code, 0, text);
-    },
     readAll: () =>
       Promise.all(manifests.map((one) => admin.call<Stored>("GET", `${pathOfManifest(one)}/${one.metadata.name}`))),
   };
-}
-
-/** An object without what the API server and the two tools write about it. */
-function withoutTraces({ metadata, spec = {}, status, ...object }: Stored): object {
-  void status;
-  const { name, namespace, labels = {}, annotations = {} } = metadata;
-  const without = (all: object, isTrace: (key: string) => boolean): object =>
-    Object.fromEntries(Object.entries(all).filter(([key]) => !isTrace(key)));
-  const [ownLabels, ownAnnotations] = [labels, annotations].map((all) => without(all, (key) => TOOLS.test(key)));
-  return { ...object, name, namespace, ownLabels, ownAnnotations, spec: without(spec, (key) => ADDRESSES.has(key)) };
 }
 
 /** Changes with an object, and not with its status. */
@@ -98,16 +77,6 @@ const versionOf = ({ kind, metadata: { name, generation, resourceVersion } }: St
 const versionsIn = async ({ readAll }: ChartPlace): Promise<string[]> => (await readAll()).map((one) => versionOf(one));
 
 describe("the chart on a cluster", { skip: HELM.missing }, () => {
-  it("installs what kubectl apply -k installs", async (t) => {
-    const place = await openChartPlace(t);
-    const read = async (): Promise<object[]> => (await place.readAll()).map((one) => withoutTraces(one));
-    await place.withAll("apply");
-    const applied = await read();
-    await place.withAll("delete");
-    await place.mustHelm("install", IMAGE);
-    assert.deepEqual(await read(), applied);
-  });
-
   it("an upgrade with unchanged values changes nothing, the certificate and the bundles in the configurations included", async (t) => {
     const place = await openChartPlace(t);
     await place.mustHelm("install");
@@ -143,31 +112,5 @@ describe("the chart on a cluster", { skip: HELM.missing }, () => {
     assert.deepEqual(items, []);
     for (const one of await renderManifests(namespace, { folder: "infra/manifests/crds" }))
       await admin.call("GET", `${pathOfManifest(one)}/${one.metadata.name}`);
-  });
-
-  it("takes over what kubectl apply -k has installed, only on request", async (t) => {
-    const place = await openChartPlace(t);
-    await place.withAll("apply");
-    const { code, text } = await place.helm("install", IMAGE);
-    assert.notEqual(code, 0);
-    assert.match(text, /exists and cannot be imported into the current release/);
-    const before = (await place.readAll()).map((one) => withoutTraces(one));
-    await place.mustHelm("install", IMAGE, ["--take-ownership"]);
-    assert.deepEqual(
-      (await place.readAll()).map((one) => withoutTraces(one)),
-      before,
-    );
-  });
-
-  it("refuses to be installed beside another Service of its name, such as the original's", async (t) => {
-    const { admin, namespace, helm } = await openChartPlace(t);
-    const spec = { selector: { name: "rollout-operator" }, ports: [{ port: 443 }] };
-    await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
-      metadata: { name: "rollout-operator" },
-      spec,
-    });
-    const { code, text } = await helm("install");
-    assert.notEqual(code, 0);
-    assert.match(text, /Service "rollout-operator" in namespace "\S+" exists and cannot be imported/);
   });
 });

@@ -43,7 +43,6 @@ phasedScenario(
         (rollout) =>
           rollout.status?.rollingPodStatus?.status === status &&
           rollout.status.rollingPodStatus.partition === partition,
-        "db",
       );
     const untilRolled = (image: string): Promise<void> =>
       until(
@@ -55,7 +54,7 @@ phasedScenario(
     await run("sts.plus/original-partition=0");
     await run(`patch statefulset db -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":3}}}}'`);
     await stage.roll("app:2");
-    await stage.createRollout("db");
+    await stage.createRollout();
     const reconciler = stage.start(FAST);
     await isStep("WaitForChecks", 3);
     assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
@@ -69,12 +68,12 @@ phasedScenario(
     assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:2"]);
     await run("skipCheck");
     await untilRolled("app:2");
-    await stage.until("suspended", ({ status }) => status?.phase === "Suspended", "db");
+    await stage.until("suspended", ({ status }) => status?.phase === "Suspended");
     await paste(`kubectl patch phasedrollout db --type=merge -p '{"spec":{"skipCheck":false}}'`, namespace);
     // The command of the page waits for 30 s.
-    await stage.until("updated again", ({ status }) => status?.phase === "Updated", "db");
+    await stage.until("updated again", ({ status }) => status?.phase === "Updated");
     await run("--for=jsonpath='{.status.phase}'=Updated");
-    await stage.until("guarded", isUpdated, "db");
+    await stage.until("guarded", isUpdated);
 
     assert.equal(await reconciler.end(), 0);
     assert.match(await run("get statefulsets -A"), new RegExp(`^${namespace} db$`, "m"));
@@ -88,6 +87,38 @@ phasedScenario(
     );
     await stage.roll("app:3");
     await untilRolled("app:3");
+  },
+);
+
+phasedScenario(
+  "kubectl wait ends with the template that was applied before it, and not while no reconciler runs",
+  async (stage) => {
+    const { namespace } = stage;
+    const areAt = async (image: string): Promise<void> =>
+      assert.deepEqual(
+        await stage.images(),
+        [0, 1, 2].map((index) => `db-${index}@${image}`),
+      );
+    /** What the page tells a pipeline to do after its apply. */
+    const waitUpdated = async (build: string, time = "4m"): Promise<void> => {
+      await paste(find(PHASED, '"checkpoint":"BUILD"').replace("BUILD", build), namespace);
+      await paste(find(PHASED, "--for=condition=Updated").replace("1h", time), namespace);
+    };
+    await stage.createSet();
+    await stage.createRollout();
+    const reconciler = stage.start(FAST);
+    await stage.until("adopted", isUpdated);
+    for (const image of ["app:2", "app:3"]) {
+      await stage.roll(image);
+      await waitUpdated(image);
+      await areAt(image);
+    }
+    assert.equal(await reconciler.end(), 0);
+    await stage.roll("app:4");
+    await assert.rejects(waitUpdated("app:4", "2s"), /timed out/);
+    stage.start(FAST);
+    await waitUpdated("app:4 again");
+    await areAt("app:4");
   },
 );
 
@@ -161,6 +192,8 @@ test("every command of the pages is played here, or by another test", () => {
   const played = [
     "sts.plus/",
     "skipCheck",
+    "checkpoint",
+    "condition=Updated",
     "partition",
     "get statefulsets -A",
     "finalizers",
@@ -176,9 +209,6 @@ test("every command of the pages is played here, or by another test", () => {
       .map((command) => command.replace(/ +# .*$/, "")),
     [
       "kubectl apply -f statefulset.yaml",
-      // interventions.cluster.ts
-      `kubectl patch phasedrollout db --type=merge -p '{"spec":{"checkpoint":"BUILD"}}'`,
-      "kubectl wait --for=condition=Updated --timeout=1h phasedrollout/db",
       // install/rights.cluster.ts
       "kubectl apply -k infra/manifests/prometheus-secrets -n NAMESPACE",
     ],

@@ -1,5 +1,5 @@
 /**
- * Phased rollouts on the real control plane: a StatefulSet `db`, its PhasedRollout `guard`, and a scripted Prometheus.
+ * Phased rollouts on the real control plane: a StatefulSet `db`, its PhasedRollout `db`, and a scripted Prometheus.
  */
 import { createServer, type Server } from "node:http";
 import { listen } from "../../loopback.ts";
@@ -9,46 +9,33 @@ import { until } from "../stage/until.ts";
 import { buildTemplate } from "../stage/zones.ts";
 
 /** The scripted Prometheus. */
-export interface ScriptedQuery {
+interface ScriptedQuery {
   /** The query returns data. */
   isFiring: boolean;
-  /**
-   * It does so, too, while `db` has this partition or a lower one: the rollout stops there, however late the test is.
-   */
-  firesFrom: number;
-  asked: number;
 }
 
-export interface PhasedStage extends Stage {
+interface PhasedStage extends Stage {
   readonly prometheus: ScriptedQuery;
   /** Makes `db` and waits for its pods to be ready. */
-  readonly createSet: (traits?: SetTraits) => Promise<void>;
+  readonly createSet: () => Promise<void>;
   /** Gives `db` another template. */
   readonly roll: (image: string) => Promise<void>;
-  readonly createRollout: (name?: string, spec?: object) => Promise<void>;
-  readonly readRollout: (name?: string) => Promise<Rollout>;
+  /** Makes its PhasedRollout. */
+  readonly createRollout: () => Promise<void>;
   /** Resolves once the PhasedRollout is so. */
-  readonly until: (what: string, isSo: (rollout: Rollout) => boolean, name?: string) => Promise<void>;
-  readonly partition: () => Promise<number | undefined>;
+  readonly until: (what: string, isSo: (rollout: Rollout) => boolean) => Promise<void>;
   /** The images of the pods by their names, in order. */
   readonly images: () => Promise<string[]>;
 }
 
-export interface Rollout {
+interface Rollout {
   readonly metadata: { readonly generation: number };
   readonly status?: {
     readonly phase?: string;
     readonly observedGeneration?: number;
-    readonly targetObservedGeneration?: number;
-    readonly updateRevision?: string;
     readonly rollingPodStatus?: { readonly status: string; readonly partition: number };
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message: string }[];
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
-}
-
-export interface SetTraits {
-  readonly replicas?: number;
-  readonly policy?: "OrderedReady" | "Parallel";
 }
 
 /** Reconcilers that tick often; a killed one frees its Lease soon. */
@@ -58,19 +45,12 @@ export const FAST = { RECONCILE_INTERVAL: "500ms", LEASE_DURATION: "5s" };
 export function phasedScenario(name: string, run: (stage: PhasedStage) => Promise<void>): void {
   scenario(name, async (stage) => {
     await define(stage.admin, "phasedrollouts");
-    const prometheus = { isFiring: false, firesFrom: -1, asked: 0 };
+    const prometheus = { isFiring: false };
     const server = createServer((_request, response) => {
-      prometheus.asked++;
-      const answer = async (): Promise<void> => {
-        const fires =
-          prometheus.isFiring ||
-          (prometheus.firesFrom >= 0 && ((await readPartition(stage)) ?? 0) <= prometheus.firesFrom);
-        const result = fires ? [{ metric: {}, value: [1, "1"] }] : [];
-        response
-          .setHeader("content-type", "application/json")
-          .end(JSON.stringify({ status: "success", data: { resultType: "vector", result } }));
-      };
-      void answer().catch(() => response.destroy());
+      const result = prometheus.isFiring ? [{ metric: {}, value: [1, "1"] }] : [];
+      response
+        .setHeader("content-type", "application/json")
+        .end(JSON.stringify({ status: "success", data: { resultType: "vector", result } }));
     });
     try {
       await run(attach(stage, { prometheus, port: await listen(server) }));
@@ -97,53 +77,43 @@ async function close(
   server.close();
 }
 
-interface Partitioned {
-  readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
-}
-
-const readPartition = async ({ call, namespace }: Stage): Promise<number | undefined> =>
-  (await call<Partitioned>("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/db`)).spec.updateStrategy
-    .rollingUpdate?.partition;
+const REPLICAS = 3;
 
 function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery; port: number }): PhasedStage {
   const { call, namespace, timeline } = stage;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
   const rollouts = `/apis/sts.plus/v1alpha1/namespaces/${namespace}/phasedrollouts`;
   const template = (image: string) => buildTemplate({ group: "", name: "db", image });
-  const readRollout = (name = "guard"): Promise<Rollout> => call<Rollout>("GET", `${rollouts}/${name}`);
   return {
     ...stage,
     prometheus,
-    readRollout,
-    async createSet({ replicas = 3, policy = "OrderedReady" } = {}) {
+    async createSet() {
       const spec = {
-        replicas,
+        replicas: REPLICAS,
         serviceName: "db",
-        podManagementPolicy: policy,
         selector: { matchLabels: { zone: "db" } },
         template: template("app:1"),
         updateStrategy: { type: "RollingUpdate" },
       };
       await call("POST", sets, { metadata: { name: "db" }, spec });
-      await timeline.until("all pods ready", () => timeline.statefulSets.get("db")?.status?.readyReplicas === replicas);
+      await timeline.until("all pods ready", () => timeline.statefulSets.get("db")?.status?.readyReplicas === REPLICAS);
     },
     roll: (image) => stage.patchZone("db", { spec: { template: template(image) } }),
-    async createRollout(name = "guard", spec = {}) {
+    async createRollout() {
       const query = { expr: "up == 0", url: `127.0.0.1:${port}`, successWhen: "NoData" };
       const check = { initialDelaySeconds: 0, periodSeconds: 0, successThreshold: 2, query };
       await call("POST", rollouts, {
         apiVersion: "sts.plus/v1alpha1",
         kind: "PhasedRollout",
-        metadata: { name },
-        spec: { targetRef: "db", check, ...spec },
+        metadata: { name: "db" },
+        spec: { targetRef: "db", check },
       });
     },
-    async until(what, isSo, name) {
+    async until(what, isSo) {
       let rollout: Rollout | undefined;
-      const isReached = async (): Promise<boolean> => isSo((rollout = await readRollout(name)));
+      const isReached = async (): Promise<boolean> => isSo((rollout = await call<Rollout>("GET", `${rollouts}/db`)));
       await until(() => `${what}: ${JSON.stringify(rollout?.status)}`, isReached);
     },
-    partition: () => readPartition(stage),
     async images() {
       const { items } = await call<{
         items: { metadata: { name: string }; spec: { containers: { image: string }[] } }[];

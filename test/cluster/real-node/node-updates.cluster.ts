@@ -4,18 +4,65 @@
  * the node API. A reboot of the host ends the agent's pod, and gives the next one and the kubelet another boot id.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { randomBytes } from "node:crypto";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readResidentMb } from "../../bench/peak.ts";
 import { type Host, startHost } from "../../host/host-server.ts";
 import type { Admin } from "../stage/client.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { type Manifest, renderManifests } from "../stage/manifests.ts";
 import { type OpenPlace, openPlace } from "../stage/place.ts";
 import { until } from "../stage/until.ts";
-import { buildImage } from "./containers.ts";
-import { findMissing, readMachine } from "./find-node.ts";
-import { readResident, restartAgent, restartKubelet } from "./reboots.ts";
-import { IMAGE, measured, REAL } from "./installation.ts";
+import { buildImage, runScript } from "./containers.ts";
+import { findMissing, readMachine, runFolder } from "./find-node.ts";
+import { IMAGE, REAL, measured } from "./installation.ts";
+
+/** The agent's process, as this machine sees it. */
+function findAgent(): number | undefined {
+  const isAgent = (pid: string): boolean => {
+    try {
+      return /^node\0.*dist\/reconciler\/agent\/main\.js/s.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && isAgent(name))
+    .map(Number)[0];
+}
+
+/** MB (of 1024 kB) that the agent has resident. */
+const readResident = (): number => readResidentMb(findAgent() ?? 0);
+
+/** The kubelet starts again; resolves once it reports the boot id of the host. */
+async function restartKubelet(bootId: string, readReported: () => Promise<string>): Promise<void> {
+  const run = runFolder(process.env);
+  writeFileSync(join(run, "node/boot-id"), `${bootId}\n`);
+  await runScript("restart", ["real-kubelet"]);
+  await until("the kubelet reports the boot", async () => (await readReported()) === bootId);
+}
+
+/** Ends the agent's pod as a reboot does, and gives the next one the boot id of the host. */
+async function restartAgent(bootId: string, deletePod: () => Promise<unknown>): Promise<void> {
+  const before = findAgent();
+  await deletePod();
+  await until("another agent runs", () => ![undefined, before].includes(findAgent()));
+  const id = "/proc/sys/kernel/random/boot_id";
+  const script = `mount -t tmpfs boot /mnt && echo ${bootId} > /mnt/id && mount --bind /mnt/id ${id}`;
+  const enter = (...command: string[]) =>
+    promisify(execFile)("nsenter", ["--target", String(findAgent()), "--mount", ...command]);
+  // The process is there before its container is set up.
+  await until("the agent has the boot id", async () => {
+    const { stdout } = await enter("cat", id);
+    if (stdout.trim() === bootId) return true;
+    await enter("sh", "-c", script);
+    return false;
+  });
+}
 
 const missing = findMissing(readMachine(process.env));
 if (missing) console.log(`node updates on a real node are left out: ${missing}`);

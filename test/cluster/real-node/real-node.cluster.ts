@@ -1,18 +1,113 @@
 /** The image as containers on a real node, installed as docs/start/install.md says: what it does, and what it survives. */
 import assert from "node:assert/strict";
-import { after, afterEach, before, describe, it, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, after, afterEach, before, describe, it } from "node:test";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
-import { drain } from "../eviction/drainers.ts";
-import { evictPatiently, keepPod } from "../stage/evict.ts";
+import { type EvictionAnswer, evict } from "../stage/evict.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
+import { createRandom } from "../stage/random.ts";
+import type { Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
-import { areReplaced, type Container, killContainer, listContainers, readLayerSizes, runScript } from "./containers.ts";
-import { startEvictions, untilAnswered } from "./evictions.ts";
+import { type Container, areReplaced, killContainer, listContainers, readLayerSizes, runScript } from "./containers.ts";
 import { findMissing, readMachine } from "./find-node.ts";
-import { FUNCTIONS, IMAGE, measured, RECONCILER } from "./installation.ts";
-import { labelZones, REFUSALS } from "./refusals.ts";
-import { readRuns } from "./runs.ts";
-import { openRealStage, type RealStage } from "./stage.ts";
+import { FUNCTIONS, IMAGE, RECONCILER, measured } from "./installation.ts";
+import { type RealStage, openRealStage } from "./stage.ts";
+
+interface Line {
+  readonly ts: string;
+  readonly level: string;
+  readonly msg: string;
+}
+
+interface Run {
+  readonly pod: string;
+  readonly lines: readonly Line[];
+  /** Milliseconds since the epoch. */
+  readonly firstTick: number;
+  readonly lastTick: number;
+}
+
+/** The runs that have ticked and whose pods are still there, in the order of their first ticks. */
+async function readRuns({ kubectl }: RealStage): Promise<Run[]> {
+  const text = await kubectl(["logs", "--selector", RECONCILER, "--tail=-1", "--prefix"]);
+  const lines = new Map<string, Line[]>();
+  for (const [, pod = "", json = ""] of text.matchAll(/^\[pod\/(\S+)\/\S+\] (\{.*\})$/gm))
+    lines.set(pod, [...(lines.get(pod) ?? []), JSON.parse(json) as Line]);
+  const runs = [...lines].flatMap(([pod, all]) => {
+    const ticks = all.flatMap(({ ts, msg }) => (msg === "tick" ? [Date.parse(ts)] : []));
+    const [firstTick] = ticks;
+    const lastTick = ticks.at(-1);
+    return firstTick === undefined || lastTick === undefined ? [] : [{ pod, lines: all, firstTick, lastTick }];
+  });
+  return runs.toSorted((a, b) => a.firstTick - b.firstTick);
+}
+
+interface Evictions {
+  /** Evictions that got neither a verdict nor a word on the pod's state. */
+  readonly lost: readonly EvictionAnswer[];
+  readonly describe: () => string;
+  /** Resolves once the last answer is there. */
+  readonly stop: () => Promise<void>;
+}
+
+type Place = Pick<Stage, "call" | "namespace" | "timeline">;
+
+const CLIENTS = 4;
+const PAUSE_MS = 20;
+/** Evicted, gone already, replaced meanwhile, not now. */
+const ANSWERS = new Set([201, 404, 409, 429]);
+
+/** The webhook answers 400 if the pod is gone when it looks. */
+const isLost = ({ code, message }: EvictionAnswer): boolean =>
+  !ANSWERS.has(code) && !/denied the request: pods \\"\S+ not found/.test(message);
+
+/** Evicts random pods of the group, in any state, until it is stopped, or the test ends, also if it fails. */
+function startEvictions(t: TestContext, place: Place, group: string): Evictions {
+  const codes = new Map<number, number>();
+  const lost: EvictionAnswer[] = [];
+  const ended = new AbortController();
+  const clients = Array.from({ length: CLIENTS }, async (_, i) => {
+    const random = createRandom(`client-${i}`);
+    while (!ended.signal.aborted) {
+      const pod = random.pick(podsOf(place, group));
+      if (pod !== undefined) {
+        const answer = await evict(place, pod);
+        codes.set(answer.code, (codes.get(answer.code) ?? 0) + 1);
+        if (isLost(answer)) lost.push(answer);
+      }
+      await sleep(PAUSE_MS);
+    }
+  });
+  const stop = async (): Promise<void> => {
+    ended.abort();
+    await Promise.all(clients);
+  };
+  t.after(stop);
+  return {
+    lost,
+    stop,
+    describe() {
+      const sent = [...codes.values()].reduce((sum, count) => sum + count, 0);
+      return `${sent} evictions, ${lost.length} lost (${[...codes].map(([code, count]) => `${code}: ${count}`).join(", ")})`;
+    },
+  };
+}
+
+/** Resolves once `count` dry runs of evictions in a row had a verdict; rejects after 5 minutes with the last error. */
+async function untilAnswered(place: Place, group: string, count = 20): Promise<void> {
+  const deadline = performance.now() + 300_000;
+  for (let inARow = 0; inARow < count;) {
+    const [pod = ""] = podsOf(place, group);
+    const answer = await evict(place, pod, { query: "?dryRun=All" });
+    const isAnswered = answer.code === 201 || answer.code === 429;
+    inARow = isAnswered ? inARow + 1 : 0;
+    if (performance.now() > deadline) throw new Error(`evictions are still not answered: ${answer.message}`);
+    if (!isAnswered) await sleep(200);
+  }
+}
+
+const podsOf = ({ timeline }: Place, group: string): string[] =>
+  [...timeline.pods.values()].flatMap((pod) => (pod.group === group ? [pod.pod] : []));
 
 const missing = findMissing(readMachine(process.env));
 if (missing) console.log(`the tests on a real node are left out: ${missing}`);
@@ -76,41 +171,6 @@ describe("on a real node", { skip: missing ?? false }, () => {
   it("a rollout goes zone by zone", async (t) => {
     await measure(t, "rollout of 9 pods", () => rollOut());
     assert.equal(deletions(stage.history()).length, 9);
-  });
-
-  it("two nodes in different zones are drained at once", async (t) => {
-    const nodes = ["node-1", "node-2"];
-    const before = new Map([...stage.timeline.pods.values()].map(({ pod, uid }) => [pod, uid]));
-    try {
-      await measure(t, "drain of 6 pods", () => Promise.all(nodes.map((node) => drain(node, stage.group))));
-    } finally {
-      for (const node of nodes) await stage.kubectl(["uncordon", node]);
-    }
-    await stage.timeline.caughtUp();
-    const kept = [...stage.timeline.pods.values()].filter(
-      ({ pod, uid, group }) => group === stage.group && before.get(pod) === uid,
-    );
-    assert.deepEqual(kept.map(({ pod }) => pod).toSorted(), ["zone-c-0", "zone-c-1", "zone-c-2"]);
-    await stage.done(`app:${image}`, stage.zones);
-  });
-
-  it("a second zone's eviction is refused", async () => {
-    await keepPod(stage, "zone-a-0", async () => {
-      const first = await evictPatiently(stage, "zone-a-0");
-      assert.equal(first.code, 201, first.message);
-      const { code, message } = await evictPatiently(stage, "zone-b-0");
-      assert.equal(code, 429, message);
-      assert.match(message, /denied the request: \d pods? (?:not ready|unknown) in zone-a/);
-    });
-    await stage.done(`app:${image}`, stage.zones);
-  });
-
-  it("what must not be is refused", async (t) => {
-    const unlabel = await labelZones(stage);
-    for (const { name, args, input, says } of REFUSALS)
-      await t.test(name, async () => assert.match((await stage.tryKubectl(args, input)).text, says));
-    await unlabel();
-    for (const { name } of stage.zones) assert.equal(stage.timeline.statefulSets.get(name)?.spec?.replicas, 3);
   });
 
   it("no eviction is lost while the functions are restarted", async (t) => {

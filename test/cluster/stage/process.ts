@@ -13,10 +13,6 @@ export interface TestProcess {
    * without it, or after some minutes.
    */
   readonly untilOutput: (pattern: RegExp, from?: number) => Promise<void>;
-  /** SIGSTOP: it is suspended, and its Lease expires. */
-  readonly freeze: () => void;
-  /** SIGCONT: it continues. */
-  readonly thaw: () => void;
   /** SIGKILL: nothing is released, nothing is flushed. */
   readonly kill: () => Promise<void>;
   /** SIGTERM: it ends after the current step. Resolves with the exit code. */
@@ -52,8 +48,6 @@ export function startEntry(source: string, env: Readonly<Record<string, string>>
   };
   return {
     output: () => output,
-    freeze: () => void child.kill("SIGSTOP"),
-    thaw: () => void child.kill("SIGCONT"),
     untilOutput: (pattern, from = 0) =>
       new Promise((resolve, reject) => {
         const fail = (what: string): void => {
