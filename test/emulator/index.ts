@@ -2,25 +2,73 @@
  * The embedded local cluster: an API server over HTTPS, with the controllers and kubelets that Zonewise
  * depends on.
  */
-import { writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
+import { writeFile } from "node:fs/promises";
 import type { Connection } from "../../infra/kubernetes/connection.ts";
+import { make } from "../builders/objects.ts";
 import { certify } from "../certify.ts";
 import { listen } from "../loopback.ts";
 import { createAdmission } from "./admission/admission.ts";
 import type { PostReview } from "./admission/call-webhook.ts";
-import { startCleanup } from "./cleanup.ts";
+import type { Api } from "./api.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { startControllers } from "./controllers/index.ts";
 import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
 import { openTo } from "./in-process.ts";
-import { createRegistry } from "./registry.ts";
-import type { Api } from "./api.ts";
-import { seedCluster } from "./seed.ts";
+import { put, timestamp } from "./objects.ts";
+import { CRDS, createRegistry } from "./registry.ts";
 import { serve } from "./server.ts";
-import { createStore, type Store } from "./store.ts";
+import { type Store, createStore } from "./store.ts";
 import { ADMIN_TOKEN, createTokens } from "./tokens.ts";
+
+/** Creates two namespaces, and a ready node in each of three zones: node-1 in zone-1 and so on. */
+function seedCluster(store: Store, clock: Clock): void {
+  for (const name of ["default", "kube-system"])
+    store.create("namespaces", withDefaults("namespaces", make("Namespace", name)));
+  const time = timestamp(clock.now());
+  const ready = {
+    type: "Ready",
+    status: "True",
+    reason: "Simulated",
+    lastHeartbeatTime: time,
+    lastTransitionTime: time,
+  };
+  const status = { conditions: [ready], nodeInfo: { kubeletVersion: "" } };
+  for (const n of [1, 2, 3]) {
+    const metadata = { name: `node-${n}`, labels: { "topology.kubernetes.io/zone": `zone-${n}` } };
+    store.create("nodes", { apiVersion: "v1", kind: "Node", metadata, spec: {}, status });
+  }
+}
+
+/** Works in later turns of the event loop. Returns a function that stops it. */
+function startCleanup(store: Store): () => void {
+  let timer: NodeJS.Immediate | undefined;
+  const emptyNamespaces = (): void => {
+    timer = undefined;
+    for (const namespace of store.list("namespaces")) {
+      if (!namespace.metadata.deletionTimestamp) continue;
+      const remaining = store.resources().map((resource) => removeAll(store, resource, namespace.metadata.name));
+      if (remaining.every((count) => count === 0))
+        store.update("namespaces", put(namespace, ["spec", "finalizers"], []));
+    }
+  };
+  const unsubscribe = store.subscribe(({ type, resource, object }) => {
+    if (resource === CRDS && type === "DELETED") setImmediate(() => removeAll(store, object.metadata.name));
+    if (resource === "namespaces" || type === "DELETED") timer ??= setImmediate(emptyNamespaces);
+  });
+  return () => {
+    unsubscribe();
+    clearImmediate(timer);
+  };
+}
+
+/** Begins the deletion of all objects that are not terminating yet; returns how many remain. */
+function removeAll(store: Store, resource: string, namespace?: string): number {
+  for (const { metadata } of store.list(resource, namespace))
+    if (!metadata.deletionTimestamp) store.remove(resource, metadata.namespace, metadata.name);
+  return store.list(resource, namespace).length;
+}
 
 export interface EmulatorOptions {
   readonly clock?: Clock;

@@ -3,22 +3,68 @@
  * the manifests of its jsonnet library, and from a release of its chart.
  */
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, test } from "node:test";
+import type { ConfigMap } from "../../../infra/kubernetes/resources.ts";
+import { HELM } from "../install/helm.ts";
 import { define } from "../stage/definitions.ts";
 import { createBudget } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
-import { type Machines, openMachines } from "./machines.ts";
-import { HELM } from "../install/helm.ts";
+import { type PodServer, startPodServer } from "../stage/pods.ts";
+import { type OpenStage, type Stage, openStage } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
+import type { ZoneOptions } from "../stage/zones.ts";
 import { installOriginal } from "./install-original.ts";
-import { CHART, MANIFESTS, namesOf, type Shape } from "./original.ts";
+import { type Machines, openMachines } from "./machines.ts";
+import { CHART, MANIFESTS, type Shape, namesOf } from "./original.ts";
 import { GUARDED, KEPT } from "./stand-in.ts";
 import { copyManifests, readCommands, readPatches, runCommands } from "./steps.ts";
-import { playTracker, putTracker, readTracked, trackedZones } from "./tracker.ts";
 import { startWrites, untilAnswers } from "./writes.ts";
-import { type PodServer, startPodServer } from "../stage/pods.ts";
-import { openStage, type OpenStage } from "../stage/stage.ts";
-import type { ZoneOptions } from "../stage/zones.ts";
+
+type Place = Pick<Stage, "call" | "namespace" | "patchZone" | "timeline">;
+
+const NAME = "rollout-operator-zone-tracker";
+/** When the original scaled the first zone down: no other zone may follow for 12 hours. */
+const earlier = new Date(Date.now() - 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
+
+/** Two zones of a group that are prepared for a downscale at `port`. */
+const trackedZones = (port: number): ZoneOptions[] =>
+  ["tracked-a", "tracked-b"].map((name) => ({
+    group: "tracked",
+    name,
+    replicas: 2,
+    labels: { "grafana.com/prepare-downscale": "true", "grafana.com/min-time-between-zones-downscale": "12h" },
+    annotations: {
+      "grafana.com/prepare-downscale-http-path": "prepare",
+      "grafana.com/prepare-downscale-http-port": String(port),
+    },
+  }));
+
+const maps = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;
+
+/** As the original writes it. */
+const putTracker = ({ call, namespace }: Place): Promise<unknown> =>
+  call("POST", maps(namespace), {
+    metadata: { name: NAME },
+    data: { "tracked-a": JSON.stringify({ lastDownscaled: earlier }) },
+  });
+
+/** As the original reads it. */
+async function readTracked({ call, namespace }: Place): Promise<string | undefined> {
+  const { data } = await call<ConfigMap>("GET", `${maps(namespace)}/${NAME}`);
+  return (JSON.parse(data?.["tracked-a"] ?? "{}") as { lastDownscaled?: string }).lastDownscaled;
+}
+
+/** Zonewise refuses the zone that the original's time forbids, and leaves its own times where the original looks. */
+async function playTracker(place: Place): Promise<void> {
+  const scale = (name: string, replicas: number): Promise<void> => place.patchZone(name, { spec: { replicas } });
+  const time = earlier.replace("T", " ").replace("Z", "");
+  await assert.rejects(scale("tracked-b", 1), new RegExp(`statefulset tracked-a was downscaled at ${time} `));
+  // A denial that will pass, while the machine is slow, is tried again.
+  await until("the zone that was last is scaled down", () => scale("tracked-a", 1).then(() => true));
+  const written = await readTracked(place);
+  assert.ok(written !== undefined && written > earlier, written);
+}
 
 interface Scene {
   readonly stage: OpenStage;

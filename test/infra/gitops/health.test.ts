@@ -1,8 +1,57 @@
 /** What each engine says of our objects by the files that are shipped for it: all say the same. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { engineFile, evaluate, runLua } from "./evaluators.ts";
-import { type Case, CASES, type Health, OUTSIDERS, type Target } from "./objects.ts";
+import { CelScalar, celEnv, mapType, parse, plan } from "@bufbuild/cel";
+import { LuaFactory } from "wasmoon";
+import { type Manifest, read } from "../manifests.ts";
+import { CASES, type Case, type Health, OUTSIDERS, type Target } from "./objects.ts";
+
+const engineFile = (name: string): Manifest[] => read(`infra/gitops/${name}`);
+
+/** One module of WebAssembly for all engines. */
+const factory = new LuaFactory();
+
+/** Runs a script in an engine of its own: engines keep no globals from one object to the next. */
+async function runLua(script: string, globals: Readonly<Record<string, unknown>>, call: string): Promise<unknown> {
+  const lua = await factory.createEngine();
+  try {
+    const given = Object.entries(globals).map(([name, value]) => `${name} = ${toLua(value)}`);
+    return await lua.doString([...given, script, call].join("\n"));
+  } finally {
+    lua.global.close();
+  }
+}
+
+/** A value as a table of Lua, which is what all engines pass. */
+function toLua(value: unknown): string {
+  if (Array.isArray(value)) return `{${value.map(toLua).join(",")}}`;
+  if (typeof value !== "object" || value === null)
+    return value === undefined || value === null ? "nil" : JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, part]) => `[${JSON.stringify(key)}]=${toLua(part)}`)
+    .join(",")}}`;
+}
+
+const ANY = mapType(CelScalar.STRING, CelScalar.DYN);
+
+/** The value of an expression over these maps. Throws where the engine would have an error. */
+function evaluate(expression: string, variables: Readonly<Record<string, unknown>>): unknown {
+  const env = celEnv({ variables: Object.fromEntries(Object.keys(variables).map((name) => [name, ANY])) });
+  const value = plan(env, parse(expression))(celValue(variables) as never);
+  if (value instanceof Error) throw value;
+  return value;
+}
+
+/** Whole numbers are integers in CEL. */
+function celValue(value: unknown): unknown {
+  if (typeof value === "number") return BigInt(Math.trunc(value));
+  if (Array.isArray(value)) return value.map(celValue);
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([key, part]) => (part === undefined ? [] : [[key, celValue(part)]])),
+    );
+  return value;
+}
 
 /** One test a case: a name as an engine would say it. */
 function each(cases: readonly Case[], judge: (object: Target, health: Health) => Promise<void> | void): void {

@@ -1,7 +1,9 @@
 /** What a collector is sent by processes whose environment names one. */
 import assert from "node:assert/strict";
+import { buffer } from "node:stream/consumers";
 import { createServer } from "node:http";
-import { after, before, describe, it, type TestContext } from "node:test";
+import { type TestContext, after, before, describe, it } from "node:test";
+import { PbfReader } from "pbf";
 import { composeFunctions } from "../../../functions/compose.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createTracer } from "../../../infra/tracing/act/otel.ts";
@@ -11,7 +13,94 @@ import { run } from "../../../reconciler/run/run.ts";
 import { reviewText } from "../../functions/http.ts";
 import { createZone, keepingLog, reviewOf, setStage, writeKubeconfig } from "../../functions/stage.ts";
 import { listen } from "../../loopback.ts";
-import { type ReceivedSpan, startCollector } from "./collector.ts";
+
+type Values = Readonly<Record<string, string | number | boolean>>;
+
+interface ReceivedSpan {
+  readonly name: string;
+  readonly trace: string;
+  readonly id: string;
+  /** "" for the first of a trace. */
+  readonly parent: string;
+  /** 1 internal, 2 server, 3 client. */
+  readonly kind: number;
+  readonly failed: boolean;
+  readonly attributes: Values;
+  readonly resource: Values;
+}
+
+interface Collector {
+  readonly url: string;
+  readonly spans: ReceivedSpan[];
+}
+
+/** Listens on loopback until the end of the test. */
+async function startCollector(t: Pick<TestContext, "after">): Promise<Collector> {
+  const spans: ReceivedSpan[] = [];
+  const server = createServer((request, response) => {
+    void buffer(request).then((body) => {
+      if (request.url === "/v1/traces") spans.push(...readRequest(body));
+      response.writeHead(200, { "content-type": "application/x-protobuf" }).end();
+    });
+  });
+  const port = await listen(server);
+  t.after(() => server.close().closeAllConnections());
+  return { url: `http://127.0.0.1:${port}`, spans };
+}
+
+type Fields = Readonly<Record<number, (reader: PbfReader) => void>>;
+
+/** Fields by their numbers in opentelemetry/proto/trace/v1/trace.proto; others are skipped. */
+function readMessage(reader: PbfReader, fields: Fields, end = reader.length): void {
+  reader.readFields((tag, _result, at) => fields[tag]?.(at), undefined, end);
+}
+
+const within = (fields: Fields) => (reader: PbfReader) => readMessage(reader, fields, reader.readVarint() + reader.pos);
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+function readRequest(body: Buffer): ReceivedSpan[] {
+  const spans: ReceivedSpan[] = [];
+  readMessage(new PbfReader(body), {
+    1: (reader) => {
+      const resource: Record<string, string | number | boolean> = {};
+      const found: Omit<ReceivedSpan, "resource">[] = [];
+      within({
+        1: within({ 1: (at) => readAttribute(at, resource) }),
+        2: within({ 2: (at) => found.push(readSpan(at)) }),
+      })(reader);
+      spans.push(...found.map((span) => ({ ...span, resource })));
+    },
+  });
+  return spans;
+}
+
+function readSpan(reader: PbfReader): Omit<ReceivedSpan, "resource"> {
+  const attributes: Record<string, string | number | boolean> = {};
+  const span = { name: "", trace: "", id: "", parent: "", kind: 0, failed: false };
+  within({
+    1: (at) => (span.trace = hex(at.readBytes())),
+    2: (at) => (span.id = hex(at.readBytes())),
+    4: (at) => (span.parent = hex(at.readBytes())),
+    5: (at) => (span.name = at.readString()),
+    6: (at) => (span.kind = at.readVarint()),
+    9: (at) => readAttribute(at, attributes),
+    15: within({ 3: (at) => (span.failed = at.readVarint() === 2) }),
+  })(reader);
+  return { ...span, attributes };
+}
+
+function readAttribute(reader: PbfReader, into: Record<string, string | number | boolean>): void {
+  let key = "";
+  within({
+    1: (at) => (key = at.readString()),
+    2: within({
+      1: (at) => (into[key] = at.readString()),
+      2: (at) => (into[key] = at.readBoolean()),
+      3: (at) => (into[key] = at.readVarint()),
+    }),
+  })(reader);
+}
 
 /** The example of W3C's Trace Context. */
 const CALLER = { trace: "0af7651916cd43dd8448eb211c80319c", span: "b7ad6b7169203331" };
