@@ -13,6 +13,7 @@ export interface Traits {
 }
 
 const API_VERSIONS = {
+  BottlerocketShadow: "brupop.bottlerocket.aws/v2",
   ConfigMap: "v1",
   CronJob: "batch/v1",
   CustomResourceDefinition: "apiextensions.k8s.io/v1",

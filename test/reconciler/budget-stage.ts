@@ -10,6 +10,7 @@ import { composeBudgets } from "../../reconciler/budget/act/compose.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
 import type { DisruptionResult } from "../../reconciler/budget/verdict.ts";
+import { amend } from "../builders/objects.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { deploy, setStage, type Stage } from "./stage.ts";
 
@@ -77,6 +78,16 @@ export function reserved(
     | { disruptedPods?: object }
     | undefined;
   return { ...status?.disruptedPods };
+}
+
+/** Reserves a pod like an eviction that another process has allowed; undefined ends all reservations. */
+export function reserve({ emulator: { store }, time }: Stage, pod?: string): void {
+  const uid = pod === undefined ? undefined : store.get("pods", "default", pod)?.metadata.uid;
+  const at = new Date(time.now()).toISOString();
+  const reservation = { kind: "eviction", uid: uid ?? "", pinned: true, time: at, by: "elsewhere" };
+  amend(store, "ZoneAwarePodDisruptionBudget", "ingester", {
+    status: { disruptedPods: pod === undefined ? {} : { [pod]: reservation } },
+  });
 }
 
 /** The reservations that may be released. */

@@ -4,7 +4,7 @@ import { afterEach, describe, it } from "node:test";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { isFailure, type Outcome } from "../../../reconciler/model/outcome.ts";
-import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import { BUDGETS, reserve, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "../stage.ts";
 import { witness, type Witness } from "../witness.ts";
 import { PARTITIONS } from "../../builders/budgets.ts";
@@ -57,15 +57,6 @@ async function tickAll(): Promise<readonly Outcome[]> {
   return outcomes;
 }
 
-/** Reserves a pod like an eviction that another process allowed. */
-function reserve(pod: string): void {
-  const { store } = stage.emulator;
-  const uid = store.get("pods", "default", pod)?.metadata.uid ?? "";
-  const time = new Date(stage.time.now()).toISOString();
-  const disruptedPods = { [pod]: { kind: "eviction", uid, pinned: true, time, by: "elsewhere" } };
-  amend(store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { disruptedPods } });
-}
-
 describe("a rollout under a budget", () => {
   const CASES: readonly [string, object, readonly string[], readonly string[]][] = [
     ["deletes the pods that the budget allows", {}, [], ["a-0"]],
@@ -88,7 +79,7 @@ describe("a rollout under a budget", () => {
   for (const [name, spec, pending, deleted] of CASES) {
     it(`${name}: ${deleted.join(", ")}`, async () => {
       const seen = await rollOut(spec);
-      for (const pod of pending) reserve(pod);
+      for (const pod of pending) reserve(stage, pod);
       assert.equal((await tick())?.state, "acted");
       assert.deepEqual(
         seen.deleted,
@@ -100,7 +91,7 @@ describe("a rollout under a budget", () => {
 
   it("does not touch the next zone while the first is denied", async () => {
     const seen = await rollOut({ maxUnavailable: 2 });
-    reserve("ingester-zone-c-0");
+    reserve(stage, "ingester-zone-c-0");
     const outcome = await tick();
     assert.ok(outcome?.state === "held");
     assert.deepEqual(

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CORDONED_BY, MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
+import { type Kind, make, stored, type Traits } from "../../builders/objects.ts";
 import { drawFrom } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
@@ -28,40 +29,33 @@ interface Stored {
   readonly ready?: boolean;
 }
 
-const objectOf = (name: string, fields: object, metadata: object = {}): KubeObject => ({
-  apiVersion: "v1",
-  kind: "Any",
-  metadata: { name, uid: name, resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
-  ...fields,
-});
+const object = (kind: Kind, name: string, traits: Traits): KubeObject =>
+  stored(make(kind, name, { namespace: NAMESPACE, ...traits }));
 
-function node(name: string, { cordoned = false, mark = false, ready = true }: Stored = {}): KubeObject {
-  const status = { conditions: [{ type: "Ready", status: ready ? "True" : "False" }], nodeInfo: { bootID: BOOT } };
-  const metadata = {
+const node = (name: string, { cordoned = false, mark = false, ready = true }: Stored = {}): KubeObject =>
+  object("Node", name, {
     labels: { [ZONE_LABEL]: name.slice(0, -2), [MANAGED_LABEL]: MANAGED_VALUE },
     annotations: mark ? { [CORDONED_BY]: "x" } : {},
-  };
-  return objectOf(name, { spec: { ...(cordoned && { unschedulable: true }) }, status }, metadata);
-}
+    spec: { ...(cordoned && { unschedulable: true }) },
+    status: { conditions: [{ type: "Ready", status: ready ? "True" : "False" }], nodeInfo: { bootID: BOOT } },
+  });
 
 const shadow = (name: string, state: string, boot?: string): KubeObject =>
-  objectOf(
-    `brs-${name}`,
-    { spec: { state }, status: boot === undefined ? {} : { rebooting: { boot_id: boot } } },
-    { namespace: NAMESPACE },
-  );
+  object("BottlerocketShadow", `brs-${name}`, {
+    spec: { state },
+    status: boot === undefined ? {} : { rebooting: { boot_id: boot } },
+  });
 const pod = (name: string, on: string, fields: { terminating?: boolean; daemon?: boolean } = {}): KubeObject =>
-  objectOf(
-    name,
-    { spec: { nodeName: on }, status: { phase: "Running" } },
-    {
-      namespace: NAMESPACE,
+  object("Pod", name, {
+    metadata: {
       ...(fields.terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
       ...(fields.daemon && { ownerReferences: [{ kind: "DaemonSet" }] }),
     },
-  );
+    spec: { nodeName: on },
+    status: { phase: "Running" },
+  });
 const policy = (spec: object, status: object = {}): KubeObject =>
-  objectOf(POLICY, { spec: { maxConcurrent: 1, ...spec }, status });
+  object("NodeUpdatePolicy", POLICY, { spec: { maxConcurrent: 1, ...spec }, status });
 
 /** What happens in a history. */
 interface Tools {

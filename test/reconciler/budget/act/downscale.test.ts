@@ -13,7 +13,15 @@ import type { Outcome } from "../../../../reconciler/model/outcome.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { createMayDownscale } from "../../../../reconciler/budget/act/may-disrupt.ts";
 import { callWebhook, reviewOf, scaleReviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
-import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import {
+  BUDGETS,
+  handlesOf,
+  reserve,
+  reserved,
+  setBudgetStage,
+  startProcess,
+  writeBudget,
+} from "../../budget-stage.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
 import { amend } from "../../../builders/objects.ts";
 
@@ -227,11 +235,7 @@ describe("the reconciler's downscale", () => {
   it("waits for both of two budgets, and leaves no reservation on the first if the second denies it", async () => {
     await followerIsToShrink();
     writeBudget(stage, {}, "another");
-    const { store } = stage.emulator;
-    const uid = store.get("pods", "default", "ingester-zone-b-0")?.metadata.uid ?? "";
-    const time = new Date(stage.time.now()).toISOString();
-    const disruptedPods = { "ingester-zone-b-0": { kind: "eviction", uid, pinned: true, time, by: "elsewhere" } };
-    amend(store, "ZoneAwarePodDisruptionBudget", "ingester", { status: { disruptedPods } });
+    reserve(stage, "ingester-zone-b-0");
     assert.match(String(reasonsOf(await reconcile())), /BudgetSpent/);
     assert.deepEqual(reserved(stage, "another"), {});
   });

@@ -7,13 +7,11 @@ import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import { composeBudgets } from "../../../../reconciler/budget/act/compose.ts";
 import { createMayDisrupt } from "../../../../reconciler/budget/act/may-disrupt.ts";
 import { define } from "../../../demo/definitions.ts";
-import { reserved, writeBudget } from "../../budget-stage.ts";
+import { reserve, reserved, writeBudget } from "../../budget-stage.ts";
 import { amend } from "../../../builders/objects.ts";
 import { applySet, createRollout, FIRING, partitionOf, type PhasedStage, play, setPhasedStage } from "./stage.ts";
 
 interface Budgeted extends PhasedStage {
-  /** Reserves the pod for a drain, as the eviction webhook does; undefined ends all reservations. */
-  drain(pod?: string): void;
   uidOf(pod: string): string;
 }
 
@@ -37,25 +35,12 @@ async function open(t: TestContext, policy: "OrderedReady" | "Parallel" = "Order
   await stage.tick({ mayDisrupt: createMayDisrupt(reserver, stage.clock, budgets) });
   await stage.tickFor(10);
   const uidOf = (pod: string): string => store.get("pods", "default", pod)?.metadata.uid ?? "";
-  const reservation = (pod: string) => ({
-    [pod]: {
-      kind: "eviction",
-      uid: uidOf(pod),
-      pinned: true,
-      time: new Date(stage.clock.now()).toISOString(),
-      by: "a drain",
-    },
-  });
-  const drain = (pod?: string): void =>
-    amend(store, "ZoneAwarePodDisruptionBudget", "ingester", {
-      status: { disruptedPods: pod === undefined ? {} : reservation(pod) },
-    });
-  return { ...stage, drain, uidOf };
+  return { ...stage, uidOf };
 }
 
 it("the pod below the partition is reserved in its budget before the partition is lowered, and a pod that another holds keeps it", async (t) => {
   const stage = await open(t);
-  stage.drain("db-0");
+  reserve(stage, "db-0");
   await applySet(stage, "x:2");
   await stage.tickFor(60);
   assert.equal(partitionOf(stage), 3);
@@ -83,7 +68,7 @@ for (const policy of ["OrderedReady", "Parallel"] as const)
     amend(stage.emulator.store, "StatefulSet", "db", {
       spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 3 } } },
     });
-    stage.drain("other-0");
+    reserve(stage, "other-0");
     await applySet(stage, "x:1", { policy });
     await stage.tickFor(60);
     assert.deepEqual(
@@ -93,7 +78,7 @@ for (const policy of ["OrderedReady", "Parallel"] as const)
     );
     assert.ok(stage.events.some(({ reason, message }) => reason === "StepHeld" && message.startsWith("db-2 stays")));
 
-    stage.drain();
+    reserve(stage);
     const uid = stage.uidOf("db-2");
     await stage.tick();
     assert.equal(partitionOf(stage), 2);

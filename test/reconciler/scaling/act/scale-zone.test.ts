@@ -36,6 +36,10 @@ async function set(t: TestContext, wanted: number, zoneA: Partial<MirrorZone> = 
 /** A dry run, and the write. */
 const DOWNSCALE = ["PATCH statefulsets", "PATCH statefulsets"];
 
+/** The next write to a StatefulSet has this effect; dry runs succeed. */
+const failWrite = ({ stage }: MirrorStage, effect: Effect): void =>
+  void stage.emulator.faults.inject({ effect, verb: "patch", resource: "statefulsets.apps", dryRun: false, times: 1 });
+
 const replicas = ({ stage }: MirrorStage): unknown[] =>
   stage.emulator.store
     .list("statefulsets.apps", "default")
@@ -131,26 +135,14 @@ describe("a zone that shrinks without the label prepare-downscale", () => {
   for (const [name, effect] of REFUSED)
     it(`leaves the Lease free after a write that is ${name}`, async (t) => {
       const on = await set(t, 2);
-      on.stage.emulator.faults.inject({
-        effect,
-        verb: "patch",
-        resource: "statefulsets.apps",
-        dryRun: false,
-        times: 1,
-      });
+      failWrite(on, effect);
       await on.pass();
       assert.deepEqual([replicas(on), holderOf(on)], [[3, 3], ""]);
     });
 
   it("leaves the Lease to expire after a write without an answer, which may still take effect", async (t) => {
     const on = await set(t, 2);
-    on.stage.emulator.faults.inject({
-      effect: { kind: "dropBefore" },
-      verb: "patch",
-      resource: "statefulsets.apps",
-      dryRun: false,
-      times: 1,
-    });
+    failWrite(on, { kind: "dropBefore" });
     await on.pass();
     assert.match(holderOf(on) ?? "", /^reconciler_/);
     assert.deepEqual((await on.pass()).waits, ["OtherZoneNotReady"]);
@@ -204,14 +196,7 @@ describe("a zone that shrinks asks its budgets", () => {
   ] as const)
     it(name, async (t) => {
       const on = await set(t, 2);
-      if (effect)
-        on.stage.emulator.faults.inject({
-          effect,
-          verb: "patch",
-          resource: "statefulsets.apps",
-          dryRun: false,
-          times: 1,
-        });
+      if (effect) failWrite(on, effect);
       let count = 0;
       await on.pass(undefined, undefined, async () => ({ action: "grant", release: async () => void count++ }));
       assert.deepEqual([count, replicas(on)], [released, [stored, 3]]);
