@@ -26,8 +26,8 @@ import { benchSettled } from "./settled.ts";
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const SECONDS = 4;
 const CONNECTIONS = 8;
-/** Of each size, in each round. */
-const REQUESTS = 3000;
+/** Of each size, in each round: seconds of load, as a shorter round is decided by what the other cores do meanwhile. */
+const REQUESTS = 20_000;
 /** Until a server has given back what its start needed. */
 const SETTLE_MS = 3000;
 /** Reviews of 3 and of 15 kB, by their variables. */
@@ -70,28 +70,40 @@ function endControllers(plane: string): void {
   }
 }
 
+/**
+ * At each size in turn, with servers that have seen no other: the original keeps all pods of the namespace in memory,
+ * and goes through them for an answer.
+ */
 async function benchServers(environment: BenchEnvironment, kubeconfig: string, original: Program): Promise<Row[]> {
-  await createPods(kubeconfig);
   const startServer = await prepareServers(environment.scratch, await readFile(kubeconfig, "utf8"));
   const args = [...NODE_ARGS, ...SERVER_ARGS, join(environment.dist, "functions/serve.js")];
   const first = SIZES[0]?.request ?? "";
-  const servers: ReviewServer[] = [];
-  const starts = await compareStarts({ ours: args, original }, (program) => startServer(program, first));
-  const start = async (program: Started): Promise<ReviewServer> => {
-    const server = await startServer(program, first);
-    servers.push(server);
-    return server;
-  };
-  try {
-    const bare = await start([...NODE_ARGS, ...SERVER_ARGS, BARE]);
-    const rivals: Rival[] = [
-      { name: "ours", path: PATH, ...(await start(args)) },
-      { name: "original", path: EVICTION_PATH, ...(await start(original)) },
-    ];
-    return [starts, ...(await compare(rivals, bare))];
-  } finally {
-    await Promise.all(servers.map(({ end }) => end()));
+  const rows: Row[] = [];
+  for (const pods of PODS) {
+    await createPods(kubeconfig, pods);
+    const isFirst = pods === PODS[0];
+    if (isFirst) rows.push(await compareStarts({ ours: args, original }, (program) => startServer(program, first)));
+    const servers: ReviewServer[] = [];
+    const start = async (program: Started): Promise<ReviewServer> => {
+      const server = await startServer(program, first);
+      servers.push(server);
+      return server;
+    };
+    try {
+      const bare = await start([...NODE_ARGS, ...SERVER_ARGS, BARE]);
+      const rivals: Rival[] = [
+        { name: "ours", path: PATH, ...(await start(args)) },
+        { name: "original", path: EVICTION_PATH, ...(await start(original)) },
+      ];
+      await sleep(SETTLE_MS);
+      rows.push(memoryRow(`idle, ${pods} pods a group`, [...rivals, bare]));
+      if (isFirst) rows.push(...(await compareReviews(rivals, bare)));
+      rows.push(...(await compareEvictions(rivals, pods)));
+    } finally {
+      await Promise.all(servers.map(({ end }) => end()));
+    }
   }
+  return rows;
 }
 
 /** Milliseconds from a server's start to its first answer, in turn; ours with the image's compile cache. */
@@ -113,12 +125,11 @@ async function compareStarts(
 }
 
 /** Groups of their own for each server: what one reserves does not wake the other. */
-async function createPods(kubeconfig: string): Promise<void> {
+async function createPods(kubeconfig: string, pods: number): Promise<void> {
   const admin = await connectAdmin(kubeconfig);
   try {
     await prepare(admin);
-    const groups = NAMES.flatMap((name) => PODS.map((pods) => ({ name, pods })));
-    for (const { name, pods } of groups)
+    for (const name of NAMES)
       for (const state of ["free", "blocked"]) {
         const group = groupOf(name, state, pods);
         await createGroup(admin, group, pods / 3);
@@ -131,24 +142,24 @@ async function createPods(kubeconfig: string): Promise<void> {
 
 const groupOf = (name: string, state: string, pods: number): string => `${name}-${state}-${pods}`;
 
-async function compare(rivals: readonly Rival[], bare: ReviewServer): Promise<Row[]> {
-  await sleep(SETTLE_MS);
+async function compareReviews(rivals: readonly Rival[], bare: ReviewServer): Promise<Row[]> {
   const all = [...rivals, bare];
-  const rows = [memoryRow("idle", all)];
+  const rows: Row[] = [];
   for (const { kb, request } of SIZES) {
     const play: Play = ({ target }) =>
       sendLoad(target, { requests: [request], count: REQUESTS, connections: CONNECTIONS });
     rows.push(await alternate(`no-downscale, reviews of ${kb} kB`, all, play));
   }
-  rows.push(memoryRow("after no-downscale", all));
-  for (const pods of PODS) {
-    for (const state of ["free", "blocked"]) {
-      const what = `evictions under a budget of ${pods} pods, ${state === "free" ? "allowed" : "denied"}`;
-      rows.push(await alternate(what, rivals, (rival) => evict(rival, { state, pods })));
-    }
-    rows.push(memoryRow(`after evictions at ${pods} pods`, rivals));
+  return [...rows, memoryRow("after no-downscale", all)];
+}
+
+async function compareEvictions(rivals: readonly Rival[], pods: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const state of ["free", "blocked"]) {
+    const what = `evictions under a budget of ${pods} pods, ${state === "free" ? "allowed" : "denied"}`;
+    rows.push(await alternate(what, rivals, (rival) => evict(rival, { state, pods })));
   }
-  return rows;
+  return [...rows, memoryRow(`after evictions at ${pods} pods`, rivals)];
 }
 
 async function evict(
