@@ -18,46 +18,14 @@ export const patches: readonly Scenario[] = [
         "metadata.generation",
       );
       const containers = (list: object[]): object => ({ spec: { template: { spec: { containers: list } } } });
-      await stage.call(
-        "one container's image",
-        patch(one, containers([{ name: "main", image: "app:2" }]), STRATEGIC),
-        TEMPLATE,
-        "metadata.generation",
-      );
-      await stage.call(
-        "a container more, with an environment",
-        patch(
-          one,
-          containers([
-            {
-              name: "side",
-              image: "side:1",
-              env: [
-                { name: "A", value: "1" },
-                { name: "B", value: "2" },
-              ],
-            },
-          ]),
-          STRATEGIC,
-        ),
-        TEMPLATE,
-      );
-      await stage.call(
-        "one variable of it",
-        patch(one, containers([{ name: "side", env: [{ name: "B", value: "3" }] }]), STRATEGIC),
-        TEMPLATE,
-      );
-      await stage.call(
-        "one variable less",
-        patch(one, containers([{ name: "side", env: [{ name: "A", $patch: "delete" }] }]), STRATEGIC),
-        TEMPLATE,
-      );
-      await stage.call(
-        "the container less",
-        patch(one, containers([{ name: "side", $patch: "delete" }]), STRATEGIC),
-        TEMPLATE,
-        "metadata.generation",
-      );
+      const merge = (step: string, container: object, ...more: string[]): Promise<unknown> =>
+        stage.call(step, patch(one, containers([container]), STRATEGIC), TEMPLATE, ...more);
+      await merge("one container's image", { name: "main", image: "app:2" }, "metadata.generation");
+      const env = ["1", "2"].map((value, i) => ({ name: "AB".charAt(i), value }));
+      await merge("a container more, with an environment", { name: "side", image: "side:1", env });
+      await merge("one variable of it", { name: "side", env: [{ name: "B", value: "3" }] });
+      await merge("one variable less", { name: "side", env: [{ name: "A", $patch: "delete" }] });
+      await merge("the container less", { name: "side", $patch: "delete" }, "metadata.generation");
       await stage.call(
         "a merge patch replaces the list",
         patch(one, containers([{ name: "other", image: "other:1" }])),

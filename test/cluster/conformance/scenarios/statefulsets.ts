@@ -139,13 +139,13 @@ function stateOf({ type, object }: WatchEvent): string {
 }
 
 const ON_DELETE = { updateStrategy: { type: "OnDelete" } };
-const PARALLEL = { podManagementPolicy: "Parallel" };
+const AT_ONCE = { ...ON_DELETE, podManagementPolicy: "Parallel" };
 
 export const statefulSets: readonly Scenario[] = [
   {
     name: "OnDelete: a deleted pod is recreated updated; a revert reuses the old revision",
     run: async (stage) => {
-      const set = await createSet(stage, { replicas: 2, spec: { ...ON_DELETE, ...PARALLEL } });
+      const set = await createSet(stage, { replicas: 2, spec: AT_ONCE });
       await set.settled("created", 2);
       await stage.call(
         "a pod of it",
@@ -203,9 +203,7 @@ export const statefulSets: readonly Scenario[] = [
     run: async (stage) => {
       const set = await createSet(stage, { replicas: 3, annotations: { "sim/ready": "false" } });
       await set.settled("the first is not ready", 0, (status) => status.replicas === 1);
-      await stage.send(
-        patch(at(stage.namespace, "pods", "z-0"), { metadata: { annotations: { "sim/ready": "true" } } }),
-      );
+      await turnReady(stage, "z-0");
       await set.settled("then the second is made", 1, (status) => status.replicas === 2);
       await set.change({ image: "app:2" });
       await set.settled(
@@ -213,9 +211,7 @@ export const statefulSets: readonly Scenario[] = [
         1,
         (status) => status.replicas === 2 && status.observedGeneration === 2,
       );
-      await stage.send(
-        patch(at(stage.namespace, "pods", "z-1"), { metadata: { annotations: { "sim/ready": "true" } } }),
-      );
+      await turnReady(stage, "z-1");
       await set.settled(
         "the third is made of the new revision",
         2,
@@ -226,7 +222,7 @@ export const statefulSets: readonly Scenario[] = [
   {
     name: "a downscale deletes the highest pods first, one at a time; an upscale creates the lowest first",
     run: async (stage) => {
-      const set = await createSet(stage, { replicas: 4, spec: { ...ON_DELETE } });
+      const set = await createSet(stage, { replicas: 4, spec: ON_DELETE });
       await set.settled("created", 4);
       await set.replace({ replicas: 1 });
       await set.settled("scaled down", 1);
@@ -239,7 +235,7 @@ export const statefulSets: readonly Scenario[] = [
     run: async (stage) => {
       const set = await createSet(stage, {
         replicas: 2,
-        spec: { ...ON_DELETE, ...PARALLEL, minReadySeconds: 1, ordinals: { start: 5 } },
+        spec: { ...AT_ONCE, minReadySeconds: 1, ordinals: { start: 5 } },
       });
       await set.settled("created", 2, (status) => status.availableReplicas === 2);
       await set.replace({ ordinals: { start: 6 } });
@@ -248,20 +244,13 @@ export const statefulSets: readonly Scenario[] = [
         2,
         (status) => status.replicas === 2 && status.observedGeneration === 2 && status.availableReplicas === 2,
       );
-      const { body } = await stage.send(get(at(stage.namespace, "pods")));
-      stage.record(
-        "pods",
-        listOf(dig(body, "items")).map((pod) => [
-          dig(pod, "metadata", "name"),
-          dig(pod, "metadata", "labels", "apps.kubernetes.io/pod-index"),
-        ]),
-      );
+      await recordPods(stage, "pods", "metadata", "labels", "apps.kubernetes.io/pod-index");
     },
   },
   {
     name: "a failed pod is replaced",
     run: async (stage) => {
-      const set = await createSet(stage, { replicas: 1, spec: { ...ON_DELETE, ...PARALLEL } });
+      const set = await createSet(stage, { replicas: 1, spec: AT_ONCE });
       await set.settled("created", 1);
       const before = await stage.send(get(at(stage.namespace, "pods", "z-0")));
       await stage.send(patch(at(stage.namespace, "pods", "z-0", "status"), { status: { phase: "Failed" } }));
@@ -272,7 +261,7 @@ export const statefulSets: readonly Scenario[] = [
   {
     name: "pods outlive an orphaning delete and are adopted again",
     run: async (stage) => {
-      const set = await createSet(stage, { replicas: 2, spec: { ...ON_DELETE, ...PARALLEL } });
+      const set = await createSet(stage, { replicas: 2, spec: AT_ONCE });
       await set.settled("created", 2);
       await stage.call(
         "delete only the StatefulSet",
@@ -280,24 +269,22 @@ export const statefulSets: readonly Scenario[] = [
         "metadata.finalizers",
       );
       await set.untilDeleted();
-      const { body } = await stage.send(get(at(stage.namespace, "pods")));
-      stage.record(
-        "orphans",
-        listOf(dig(body, "items")).map((pod) => [
-          dig(pod, "metadata", "name"),
-          dig(pod, "metadata", "ownerReferences"),
-        ]),
-      );
-      await stage.send(
-        post(
-          at(stage.namespace, "statefulsets"),
-          statefulSet("z", { replicas: 2, spec: { ...ON_DELETE, ...PARALLEL } }),
-        ),
-      );
+      await recordPods(stage, "orphans", "metadata", "ownerReferences");
+      await stage.send(post(at(stage.namespace, "statefulsets"), statefulSet("z", { replicas: 2, spec: AT_ONCE })));
       await set.settled("adopted", 2);
     },
   },
 ];
+
+const turnReady = (stage: Stage, pod: string): Promise<unknown> =>
+  stage.send(patch(at(stage.namespace, "pods", pod), { metadata: { annotations: { "sim/ready": "true" } } }));
+
+/** The names of all pods, and this field of each. */
+async function recordPods(stage: Stage, step: string, ...field: readonly string[]): Promise<void> {
+  const { body } = await stage.send(get(at(stage.namespace, "pods")));
+  const rows = listOf(dig(body, "items")).map((pod) => [dig(pod, "metadata", "name"), dig(pod, ...field)]);
+  stage.record(step, rows);
+}
 
 async function revisions(stage: Stage): Promise<void> {
   const { body } = await stage.send(get(at(stage.namespace, "controllerrevisions")));
