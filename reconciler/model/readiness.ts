@@ -7,8 +7,7 @@ import { describeHealth, isReady, isTerminating, neverServed, RECOVERY_MS } from
 import { listSome } from "../../infra/cut.ts";
 import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
-import type { Zone, ZoneWithPods } from "./zone.ts";
-import { leaderAmong } from "./leaders.ts";
+import { leaderAmong, type Zone, type ZoneWithPods } from "./zone.ts";
 import type { Mirror } from "./annotations.ts";
 
 interface Unavailable {

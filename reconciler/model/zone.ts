@@ -69,6 +69,10 @@ export interface Zone {
   readonly orphaned?: "gone" | "outside" | "replaced" | "named";
 }
 
+/** The leader of the zone, if it is among these. */
+export const leaderAmong = (zones: readonly Zone[], { scaling }: Zone): Zone | undefined =>
+  scaling.leader === undefined ? undefined : zones.find(({ name }) => name === scaling.leader);
+
 /** Key of a group among all namespaces. */
 export const groupKey = ({ namespace, group }: Pick<Zone, "namespace" | "group">): string => `${namespace}/${group}`;
 

@@ -1,7 +1,7 @@
 /** Cures for a leader that is not in the group of its zone. Pure. */
 import { findNear } from "../../infra/edit-distance.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
-import { wouldCycle } from "../model/leaders.ts";
+import { wouldCycle } from "../scaling/leader.ts";
 import { listSome } from "../../infra/cut.ts";
 import { groupKey, type Zone } from "../model/zone.ts";
 import { either, how, kubectl } from "../model/remedy.ts";

@@ -4,8 +4,8 @@
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { hold } from "../model/decision.ts";
-import type { Zone } from "../model/zone.ts";
-import { cycleFrom, leaderAmong } from "../model/leaders.ts";
+import { listSome, MAX_NAMED } from "../../infra/cut.ts";
+import { leaderAmong, type Zone } from "../model/zone.ts";
 import { minTimeOver } from "./min-time.ts";
 import { type ZoneTimes, planScale, type ScaleDecision } from "./snapshot.ts";
 
@@ -24,7 +24,7 @@ const notBoth: FollowerRule = (zone) => {
 };
 
 const leaderExists: FollowerRule = (zone, snapshot) => {
-  if (leaderOf(zone, snapshot)) return undefined;
+  if (leaderAmong(snapshot.zones, zone)) return undefined;
   return hold("LeaderNotFound", `the leader of ${zone.name}, "${zone.scaling.leader}", is not in its group`, [zone]);
 };
 
@@ -35,7 +35,7 @@ const noCycle: FollowerRule = (zone, { zones }) => {
 };
 
 const leaderReady: FollowerRule = (zone, snapshot) => {
-  const leader = leaderOf(zone, snapshot);
+  const leader = leaderAmong(snapshot.zones, zone);
   if (!leader || !zone.scaling.upscaleOnlyWhenLeaderReady || zone.scaling.forcedReplicas !== undefined)
     return undefined;
   if (leader.replicas <= zone.replicas || (leader.observed && leader.status.ready === leader.replicas))
@@ -76,11 +76,34 @@ export function wantsDownscale(snapshot: Zones): boolean {
 
 type Zones = Pick<ZoneTimes, "zones">;
 
-function leaderOf(zone: Zone, { zones }: Zones): Zone | undefined {
-  return leaderAmong(zones, zone);
+function wantedReplicas(zone: Zone, { zones }: Zones): number {
+  if (zone.scaling.leader === undefined) return zone.replicas;
+  return zone.scaling.forcedReplicas ?? leaderAmong(zones, zone)?.replicas ?? zone.replicas;
 }
 
-function wantedReplicas(zone: Zone, zones: Zones): number {
-  if (zone.scaling.leader === undefined) return zone.replicas;
-  return zone.scaling.forcedReplicas ?? leaderOf(zone, zones)?.replicas ?? zone.replicas;
+/** The path of a zone that is in a cycle of leaders, or follows one that is. */
+interface CyclePath {
+  /** The zone itself and those that it follows, the first 10 at most. */
+  readonly zones: readonly Zone[];
+  /** `a follows b follows a`; if it is long, the first names and the number of the others. */
+  readonly description: string;
+}
+
+/** Undefined if the chain of the zone's leaders ends. */
+export function cycleFrom(zone: Zone, zones: readonly Zone[]): CyclePath | undefined {
+  const path: Zone[] = [];
+  let next: Zone | undefined = zone;
+  while (next && !path.some(({ name }) => name === next?.name)) {
+    path.push(next);
+    next = leaderAmong(zones, next);
+  }
+  if (!next) return undefined;
+  const names = [...path, next].map(({ name }) => name);
+  return { zones: path.slice(0, MAX_NAMED), description: listSome(names, " follows ") };
+}
+
+/** True if the zone would be in a cycle, or follow one, with this leader. */
+export function wouldCycle(zone: Zone, leader: string, zones: readonly Zone[]): boolean {
+  const follower = { ...zone, scaling: { ...zone.scaling, leader } };
+  return cycleFrom(follower, [...zones.filter(({ name }) => name !== zone.name), follower]) !== undefined;
 }

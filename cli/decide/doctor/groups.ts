@@ -2,12 +2,11 @@
 import { countEdits, findNear } from "../../../infra/edit-distance.ts";
 import { RETRY_ANNOTATION } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
-import { leaderAmong } from "../../../reconciler/model/leaders.ts";
 import { describeOrphaning } from "../../../reconciler/model/orphans.ts";
 import { hasEmptyGroup, refusedGroup } from "../../../reconciler/model/refused-group.ts";
 import { how, kubectl } from "../../../reconciler/model/remedy.ts";
 import { findClosedWindow, findWindowProblem } from "../../../reconciler/model/rollout-window.ts";
-import { groupKey, problemsOf, type Zone } from "../../../reconciler/model/zone.ts";
+import { groupKey, leaderAmong, problemsOf, type Zone } from "../../../reconciler/model/zone.ts";
 import { growZone } from "../../../reconciler/remedies/cures.ts";
 import { cureLeader, isGrouped } from "../../../reconciler/remedies/leader.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
