@@ -11,7 +11,6 @@
  * A configuration without a fault is no proof: only an answer is. Pure.
  */
 import { listSome } from "../../infra/cut.ts";
-import type { LabelSelector } from "../model/label-selector.ts";
 import { either, how, kubectl } from "../model/remedy.ts";
 
 /** The paths of the eviction webhook. */
@@ -32,8 +31,6 @@ export interface Hook {
   readonly failsOpen: boolean;
   /** `namespace/name`; undefined for a URL. */
   readonly service: string | undefined;
-  readonly namespaceSelector: LabelSelector;
-  readonly objectSelector: LabelSelector;
 }
 
 export interface Registered {

@@ -112,8 +112,6 @@ export interface Bypass {
 
 /** The facts for a decision about a group, gathered at one moment. */
 export interface GroupSnapshot {
-  readonly namespace: string;
-  readonly name: string;
   /** In byte order of their names. */
   readonly zones: readonly ZoneWithPods[];
   /** Pods of the group whose StatefulSet is none of its zones, as zones (orphans.ts). */

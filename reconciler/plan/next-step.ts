@@ -59,8 +59,8 @@ function nextRolloutStep(world: World): RolloutOutlook {
 /** The snapshot that the rollout is decided from. */
 export function snapshotOf(world: World): GroupSnapshot {
   const gates = gateVerdicts(world);
-  const { namespace, group: name, zones, orphans, now } = world;
-  return { namespace, name, zones, now, ...(orphans && { orphans }), ...(gates && { gates }) };
+  const { zones, orphans, now } = world;
+  return { zones, now, ...(orphans && { orphans }), ...(gates && { gates }) };
 }
 
 function gateVerdicts({ gates, zones, now }: World): GateVerdicts | undefined {
@@ -164,8 +164,7 @@ function answer({ zone, delay, pods }: PreparePods, { preparedAt, now }: World):
  */
 function whyNotShrink(step: ScaleZone, world: World): Hold | undefined {
   if (!isShrinking(step)) return undefined;
-  const { namespace, group: name, zones, orphans } = world;
-  const why = decideShrink(step, world, { namespace, name, zones, ...(orphans && { orphans }) });
+  const why = decideShrink(step, world, world);
   if (why) return why === "outdated" ? undefined : why;
   const zone = world.zones.find(({ uid }) => uid === step.zone.uid);
   return zone && judgeDownscale(world, zone, step.replicas);

@@ -55,12 +55,12 @@ export async function gatherGroupZones(
  * (§1.15.6). Throws the error of the API server.
  */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GatheredGroup> {
-  const { namespace = "", group: name = "" } = zones[0] ?? {};
+  const [{ namespace } = { namespace: "" }] = zones;
   const { named, complete, orphans: left } = await completeGroup(zones, { ...source, call });
   const known = new Set([...zones, ...left].map(({ uid }) => uid));
   const others = named.size > 0 ? await gatherNamed([...named], namespace, { ...source, call }) : [];
   const orphans = [...left, ...others.filter(({ uid }) => !known.has(uid))];
-  return { namespace, name, zones: complete, ...(orphans.length > 0 && { orphans }) };
+  return { zones: complete, ...(orphans.length > 0 && { orphans }) };
 }
 
 interface CompleteGroup {

@@ -21,7 +21,7 @@ export function zone(traits: ZoneTraits = {}): ZoneWithPods {
 
 /** A group of zones a, b, c…, one for each sketch or set of traits. */
 export function group(...zones: readonly ZoneScene[]): GroupSnapshot {
-  return { namespace: "test", name: "ingester", zones: named(zones).map(zone), now: CREATED };
+  return { zones: named(zones).map(zone), now: CREATED };
 }
 
 export interface GroupObjects {

@@ -93,7 +93,6 @@ const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 /** Milliseconds to release what was reserved for a downscale that another budget denies. */
 const RELEASE_MS = 3000;
-const MAX_READ_MS = 60_000;
 const MAX_HINTS = 10_000;
 
 const NO_BUDGETS = judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
@@ -114,7 +113,7 @@ export function createReserver(tools: ReserverOptions): Reserver {
   const hints = new Map<string, Promise<string | DisruptionResult>>();
 
   const callUntil = (time: TimeLimit): Call => ({
-    deadlineMs: Math.min(remaining(time, clock), MAX_READ_MS),
+    deadlineMs: remaining(time, clock),
     ...(time.signal && { signal: time.signal }),
   });
 

@@ -64,8 +64,6 @@ const readHook = (configuration: string, entry: Entry): Hook => ({
   name: entry.name,
   failsOpen: entry.failurePolicy === "Ignore",
   service: entry.clientConfig.service && `${entry.clientConfig.service.namespace}/${entry.clientConfig.service.name}`,
-  namespaceSelector: entry.namespaceSelector ?? {},
-  objectSelector: entry.objectSelector ?? {},
 });
 
 interface Asking extends Source {

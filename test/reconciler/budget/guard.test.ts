@@ -7,8 +7,6 @@ const hook = (traits: Partial<Hook> = {}): Hook => ({
   name: "ours.grafana.com",
   failsOpen: false,
   service: "ns/rollout-operator",
-  namespaceSelector: {},
-  objectSelector: {},
   ...traits,
 });
 const registered = (...hooks: readonly Hook[]): Registered => ({ hooks, unread: [] });

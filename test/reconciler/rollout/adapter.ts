@@ -50,8 +50,6 @@ export function readGroup({ statefulSets, pods: objects, now, gates }: Facts): G
     orphanedZone(name, own, { owner: undefined, zones }),
   );
   return {
-    namespace: zones[0]?.namespace ?? "",
-    name: zones[0]?.group ?? "",
     zones: zones.map((zone) => withPods(zone, pods)),
     ...(orphans.length > 0 && { orphans }),
     ...(gates && { gates }),

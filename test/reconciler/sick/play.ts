@@ -136,7 +136,7 @@ class Play {
     const zones = cluster.zones();
     const reading = { resource: RESOURCE, wantedReplicas: this.#reference, reportedReplicas: this.#reference };
     const references = new Map(zones.map(({ uid }) => [uid, reading]));
-    const { step, holds } = chooseScale({ namespace: "test", name: "ingester", zones }, { now, references });
+    const { step, holds } = chooseScale({ zones }, { now, references });
     if (step) {
       this.#judgeScale(step, zones);
       cluster.change(step.zone.name, { replicas: step.replicas });
