@@ -12,7 +12,6 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { startDeadline } from "../../infra/deadline.ts";
 import { hasCode, RolloutError } from "../../infra/errors.ts";
 import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { readScalable, type Scalable } from "../../reconciler/downscale/scalable.ts";
 import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import type { OrdinalRange } from "../../reconciler/model/order.ts";
@@ -20,7 +19,15 @@ import { EMPTY_GROUP, hasEmptyGroup } from "../../reconciler/model/refused-group
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 import { type PrepareRequest, type PrepareContext, prepareZone, type PrepareTools, ANSWER_MS } from "./prepare-zone.ts";
-import { allowWithWarning, type Candidate, denyDownscale, denyByLabel, findDownscale } from "./find-downscale.ts";
+import {
+  allowWithWarning,
+  type Candidate,
+  denyDownscale,
+  denyByLabel,
+  findDownscale,
+  readScalable,
+  type Scalable,
+} from "./find-downscale.ts";
 
 export function createPrepareDownscale(tools: PrepareTools): Webhook {
   return {

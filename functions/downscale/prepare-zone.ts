@@ -25,7 +25,7 @@ import {
   type PendingDownscales,
   refuseFurther,
 } from "../../reconciler/downscale/pending.ts";
-import { endpointsOf, leavingOrdinals, type Preparation } from "../../reconciler/downscale/preparation.ts";
+import { endpointsOf, type Preparation } from "../../reconciler/downscale/preparation.ts";
 import {
   type DownscaleClaim,
   type DownscaleLease,
@@ -129,7 +129,11 @@ function claimOf(prepareRequest: PrepareRequest, clock: Clock): DownscaleClaim {
   };
 }
 
-const leavingOf = ({ zone, downscale }: PrepareRequest): OrdinalRange => leavingOrdinals(zone.firstOrdinal, downscale);
+/** The ordinals of the pods that go. */
+const leavingOf = ({ zone: { firstOrdinal }, downscale: { from, to } }: PrepareRequest): OrdinalRange => ({
+  start: firstOrdinal + to,
+  end: firstOrdinal + from,
+});
 
 /** The zone before the downscale, as the request shows it. */
 function currentOf({ zone: { uid, generation }, downscale }: PrepareRequest): Current {

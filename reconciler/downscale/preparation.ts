@@ -1,10 +1,12 @@
-/** The preparation of a StatefulSet's pods for a downscale (§4.6, §4.8). */
+/**
+ * The preparation of a StatefulSet's pods for a downscale (§4.6, §4.8), and the addresses of pods: every request to a
+ * pod, from the tick and from the webhook, goes to one of these.
+ */
 import type { PodTargets } from "../../infra/call-pods.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
-import { checkServiceName, podUrl } from "../model/fqdn.ts";
 import type { OrdinalRange } from "../model/order.ts";
-import { readZone } from "../model/zone.ts";
+import { readZone, type Zone } from "../model/zone.ts";
 
 export interface Preparation {
   readonly statefulSet: string;
@@ -49,13 +51,6 @@ function problemOfServiceName(serviceName: string): string | undefined {
   return wrong && `the ${wrong}.`;
 }
 
-export function leavingOrdinals(
-  firstOrdinal: number,
-  { from, to }: { readonly from: number; readonly to: number },
-): OrdinalRange {
-  return { start: firstOrdinal + to, end: firstOrdinal + from };
-}
-
 /** The URLs of these pods, the last one first. */
 export function endpointsOf(preparation: Preparation, { start, end }: OrdinalRange, clusterDomain: string): PodTargets {
   const { statefulSet, url } = preparation;
@@ -67,4 +62,40 @@ export function endpointsOf(preparation: Preparation, { start, end }: OrdinalRan
         yield { url: podUrl(url, `${statefulSet}-${ordinal}`, dns) };
     },
   };
+}
+
+/** RFC 1123. */
+const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const MAX_SHOWN_LENGTH = 100;
+
+/**
+ * The problem of a `spec.serviceName`, which the API server does not check: anything but a DNS label may name another
+ * host.
+ */
+export function checkServiceName(serviceName: string): string | undefined {
+  if (DNS_LABEL.test(serviceName)) return undefined;
+  return `serviceName ${JSON.stringify(serviceName.slice(0, MAX_SHOWN_LENGTH))} is not a DNS label`;
+}
+
+interface PodDomain extends Pick<Zone, "serviceName" | "namespace"> {
+  /** A dot at its end is kept: it spares the resolver its search list. */
+  readonly clusterDomain: string;
+}
+
+/**
+ * The URL of a pod: `template` with the pod's DNS name in place of its host (§0.8). Throws if the finished URL has another
+ * host, port or user.
+ */
+export function podUrl(template: URL, pod: string, { serviceName, namespace, clusterDomain }: PodDomain): string {
+  const host = `${pod}.${serviceName}.${namespace}.svc.${clusterDomain}`;
+  const url = new URL(template);
+  url.hostname = host;
+  const isIntended =
+    url.hostname === host.toLowerCase() &&
+    url.port === template.port &&
+    url.username === template.username &&
+    url.password === template.password;
+  if (!isIntended)
+    throw new Error(`${JSON.stringify(host.slice(0, MAX_SHOWN_LENGTH))} is not a host that a URL can have`);
+  return url.href;
 }

@@ -11,7 +11,7 @@ import { describeWait, parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp, LAST_SECOND } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, MAX_VALUE_LENGTH } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
-import { checkServiceName, podUrl } from "../model/fqdn.ts";
+import { checkServiceName, podUrl } from "../downscale/preparation.ts";
 import type { Zone } from "../model/zone.ts";
 
 export interface Delay {
