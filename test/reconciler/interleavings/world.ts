@@ -5,9 +5,11 @@
  */
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
+import { leases } from "../../../infra/kubernetes/resources.ts";
 import type { Pod } from "../../emulator/controllers/objects.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { budgetObject } from "../../builders/budgets.ts";
+import { make } from "../../builders/objects.ts";
 import { createSmallCluster, ordinalOf, ownerOf, type Life } from "../small-cluster.ts";
 import { keyOf, type Deed } from "../store-port.ts";
 import { connectPort, type Fate } from "./port.ts";
@@ -20,6 +22,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 /** Longer than a kubelet's first report takes: what turns later than that was Ready in between. */
 const UP_MS = 20_000;
 const BUDGETS = keyOf(disruptionBudgets);
+const LEASES = keyOf(leases);
 
 /** For so long a pod that was Ready may recover (§1.4a). */
 const RECOVERY_MS = 5 * 60_000;
@@ -91,9 +94,14 @@ export function createWorld(options: WorldOptions): World {
     cluster.changeTemplate(name, { image: "app:1" });
     cluster.sync(name);
   }
-  // Something was reserved before: no Lease is looked at then.
-  const status = options.keepsStatus === false ? {} : { status: { disruptedPods: {} } };
-  store.create(BUDGETS, { ...budgetObject(spec), ...status } as unknown as Draft);
+  // Something was reserved before: no Lease is looked at then, or it is there.
+  const { keepsStatus = true } = options;
+  const kept = store.create(BUDGETS, {
+    ...budgetObject(spec),
+    ...(keepsStatus && { status: { disruptedPods: {} } }),
+  } as unknown as Draft);
+  if (!keepsStatus)
+    store.create(LEASES, make("Lease", `zonewise-budget-${kept.metadata.uid}`, { namespace: "test" }) as Draft);
   /** Pods that we removed, and whose successors are not ready yet. */
   const disrupted = new Set<string>();
   let now = 0;
