@@ -56,8 +56,6 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)) {
       }
       time = end;
     },
-    /** The number of timers that are set. */
-    pending: (): number => timers.size,
   };
 }
 

@@ -1,5 +1,4 @@
 /** Fault injection: rules that are matched in order against each request to a resource. */
-import { hash } from "node:crypto";
 import type { ApiRequest } from "./request.ts";
 
 export type Effect =
@@ -21,21 +20,15 @@ export interface Fault extends Partial<Pick<ApiRequest, (typeof MATCH_FIELDS)[nu
   readonly effect: Effect;
   /** How often it strikes; unlimited by default. */
   readonly times?: number;
-  /** 0 to 1; 1 by default. */
-  readonly probability?: number;
 }
 
 export type Faults = ReturnType<typeof createFaults>;
 
-/** The same seed gives the same random numbers. */
-export function createFaults(seed = 1) {
+export function createFaults() {
   const active = new Set<{ readonly fault: Fault; left: number }>();
   /** For each open watch the function that cuts it, and its resource. */
   const watches = new Map<() => void, string>();
   let struck = 0;
-  let drawn = 0;
-  /** From 0 to 1: a hash of how many numbers were drawn before. */
-  const drawRandom = (): number => hash("sha256", `${seed}:${drawn++}`, "buffer").readUInt32BE() / 2 ** 32;
 
   return {
     /** Returns a function that removes the fault. */
@@ -47,18 +40,18 @@ export function createFaults(seed = 1) {
     clear: (): void => active.clear(),
     /** How often faults have struck so far. */
     struck: (): number => struck,
-    /** Breaks the connections of all open watches, or of one resource's; returns how many. */
-    cutWatches: (resource?: string): number => {
-      const matching = [...watches].filter(([, watched]) => resource === undefined || watched === resource);
+    /** Breaks the connections of a resource's open watches; returns how many. */
+    cutWatches: (resource: string): number => {
+      const matching = [...watches].filter(([, watched]) => watched === resource);
       for (const [cut] of matching) cut();
       return matching.length;
     },
     /** For the server: the effects of the faults that strike this request. */
     strike: (request: ApiRequest): readonly Effect[] =>
       [...active].flatMap((entry) => {
-        const { effect, probability, ...fault } = entry.fault;
+        const { effect, ...fault } = entry.fault;
         const matches = MATCH_FIELDS.every((field) => fault[field] === undefined || fault[field] === request[field]);
-        if (!matches || entry.left <= 0 || (probability !== undefined && drawRandom() >= probability)) return [];
+        if (!matches || entry.left <= 0) return [];
         entry.left -= 1;
         struck += 1;
         return [effect];

@@ -72,8 +72,6 @@ function removeAll(store: Store, resource: string, namespace?: string): number {
 
 export interface EmulatorOptions {
   readonly clock?: Clock;
-  /** Seeds the random numbers of faults with a probability. */
-  readonly faultSeed?: number;
   /** False omits the controllers and kubelets: then only requests change objects. */
   readonly controllers?: boolean;
 }
@@ -93,10 +91,10 @@ const HOST = "127.0.0.1";
 let certificates: ReturnType<typeof certify> | undefined;
 
 /** The API server with its objects and controllers, without a socket: `serve` answers requests. */
-export function createApi({ clock = systemClock, faultSeed, controllers = true, post, lateMs }: ApiOptions = {}) {
+export function createApi({ clock = systemClock, controllers = true, post, lateMs }: ApiOptions = {}) {
   const store = createStore(clock);
   const registry = createRegistry(store);
-  const faults = createFaults(faultSeed);
+  const faults = createFaults();
   const admission = createAdmission(store, post);
   const api: Api = { store, clock, registry, faults, tokens: createTokens(store, clock), admission };
   const stopCleanup = startCleanup(store);

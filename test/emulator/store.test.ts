@@ -67,19 +67,3 @@ test("stored objects cannot be mutated", () => {
   const stored = store.create("configmaps", object("a", 1));
   assert.throws(() => Object.assign(stored.metadata, { name: "b" }), TypeError);
 });
-
-test("a restore returns to an earlier state, and versions continue from there", () => {
-  const store = createStore(manualClock());
-  step(store, "a", 1);
-  step(store, "b", 1);
-  const backup = store.version();
-  const then = store.list("configmaps");
-  step(store, "a", 2);
-  step(store, "b", 0);
-  step(store, "c", 3);
-  store.restore(backup);
-  assert.deepEqual([store.list("configmaps"), store.version()], [then, backup]);
-  step(store, "d", 1);
-  assert.equal(store.version(), backup + 1);
-  assert.equal(store.eventsSince(backup).length, 1);
-});

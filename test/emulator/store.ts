@@ -115,20 +115,6 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     return sortedObjects({ objects: then, lists: new Map() }, namespace);
   };
 
-  /**
-   * Returns to the state at the resourceVersion `at`, like etcd restored from a backup; watches get no
-   * events.
-   */
-  const restore = (at: number): void => {
-    for (const resource of buckets.keys())
-      buckets.set(resource, {
-        objects: new Map(list(resource, undefined, at).map((object) => [keyOf(object), object])),
-        lists: new Map(),
-      });
-    history = history.slice(0, history.length - (version - at));
-    version = at;
-  };
-
   return {
     get,
     eventsSince,
@@ -138,7 +124,6 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     resources: () => [...buckets.keys()],
 
     list,
-    restore,
 
     /**
      * Stores a new object and returns it, frozen, with uid (unless given), resourceVersion, creationTimestamp

@@ -30,11 +30,10 @@ export function budgetDefinition(withStatus = true): Draft {
 }
 
 /** Three zones of three pods, all ready, that a budget may select by `rollout-group`. */
-export async function setBudgetStage(
-  options: { readonly crd?: "ours" | "upstream" | "none"; readonly faultSeed?: number } = {},
-): Promise<Stage> {
-  const stage = await setStage(options.faultSeed);
-  const { crd = "ours" } = options;
+export async function setBudgetStage({
+  crd = "ours",
+}: { readonly crd?: "ours" | "upstream" | "none" } = {}): Promise<Stage> {
+  const stage = await setStage();
   if (crd !== "none") {
     stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition(crd === "ours"));
     await stage.time.advance(1000);

@@ -25,9 +25,9 @@ export interface Stage {
 }
 
 /** `post` sends reviews to webhooks; over TLS by default. */
-export async function setStage(faultSeed = 1, { post }: Pick<ApiOptions, "post"> = {}): Promise<Stage> {
+export async function setStage({ post }: Pick<ApiOptions, "post"> = {}): Promise<Stage> {
   const time = manualClock();
-  const emulator = await startEmulator({ clock: time, faultSeed, ...(post && { post }) });
+  const emulator = await startEmulator({ clock: time, ...(post && { post }) });
   const connection = emulator.connection();
   return {
     emulator,

@@ -48,7 +48,7 @@ let certificates: Promise<Certificates> | undefined;
 /** Three zones of two ready pods each under a budget, and nothing to complain of. */
 export async function install(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<Installation> {
   let post: PostReview = () => Promise.reject(new Error("connect: connection refused"));
-  const stage = await setStage(1, { post: (...review) => post(...review) });
+  const stage = await setStage({ post: (...review) => post(...review) });
   t.after(() => stage.close());
   const { store } = stage.emulator;
   const machine: Machine = {
