@@ -1,7 +1,7 @@
-/** Watches the group in the embedded cluster's store, and updates the screen. */
+/** Watches the group in the embedded cluster's store, and writes what changes. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Store } from "../emulator/store.ts";
-import { drawPicture, formatSeconds } from "./picture.ts";
+import { drawZone, formatSeconds } from "./picture.ts";
 import { advance, elapsed, isSettled, readZones, summarise, type Progress } from "./progress.ts";
 import type { Screen } from "./screen.ts";
 
@@ -25,9 +25,6 @@ export interface Live {
   readonly untilSettled: (timeoutMs: number) => Promise<boolean>;
 }
 
-/** Redraws per second; the title shows a running time. */
-const FRAME_RATE = 10;
-
 export function showLive({ store, clock, screen, namespace, group, stop }: LiveOptions): Live {
   let progress: Progress | undefined;
   let summarised: Progress | undefined;
@@ -41,12 +38,11 @@ export function showLive({ store, clock, screen, namespace, group, stop }: LiveO
 
   const draw = (): void => {
     drawScheduled = false;
-    const now = clock.monotonic();
-    const time = progress ? formatSeconds(elapsed(progress, now)) : "";
-    screen.show(drawPicture({ group, zones: currentZones(), progress, message, now }), time);
+    const time = progress ? formatSeconds(elapsed(progress, clock.monotonic())) : "";
+    screen.show(currentZones().map(drawZone), message, time);
   };
 
-  // Controllers react to a write at once: draw the changes together.
+  // Controllers react to a write at once: one row shows the changes together.
   const scheduleDraw = (): void => {
     if (!drawScheduled) setImmediate(draw);
     drawScheduled = true;
@@ -73,14 +69,9 @@ export function showLive({ store, clock, screen, namespace, group, stop }: LiveO
     scheduleDraw();
     summariseIfDone();
   });
-  const frames = setInterval(draw, 1000 / FRAME_RATE);
-  const end = (): void => {
-    unsubscribe();
-    clearInterval(frames);
-  };
   // An aborted signal fires no more events.
-  if (stop.aborted) end();
-  else stop.addEventListener("abort", end, { once: true });
+  if (stop.aborted) unsubscribe();
+  else stop.addEventListener("abort", unsubscribe, { once: true });
 
   return {
     report(text, settled) {

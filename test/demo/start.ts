@@ -38,12 +38,12 @@ const LEADER = "ingester-zone-a";
 const ZONES = [LEADER, "ingester-zone-b", "ingester-zone-c"];
 const MORE_REPLICAS = 5;
 const TIMEOUT_MS = 60_000;
-/** Reasons to wait for pods: without a terminal, the rows of the pods have said it. */
+/** Reasons to wait for pods: the rows of the pods have said it. */
 const SAID_BY_PODS: ReadonlySet<unknown> = new Set(["MaxUnavailableReached", "ZoneNotReady", "StatusNotObserved"]);
 const DEFINITIONS = ["rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets"];
 
 const once = process.argv.includes("--once");
-const screen = createScreen(process.stdout, !process.env["NO_COLOR"]);
+const screen = createScreen((text) => process.stdout.write(text));
 const stop = new AbortController();
 // Under `npm start` a Ctrl-C arrives twice: from the terminal, and forwarded by npm.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
@@ -120,7 +120,7 @@ async function main(): Promise<number> {
     const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
       const ofGroup = group === GROUP;
       if (!ofGroup && (group !== undefined || (level !== "warn" && level !== "error"))) return;
-      if (!process.stdout.isTTY && SAID_BY_PODS.has(reason)) return;
+      if (SAID_BY_PODS.has(reason)) return;
       live.report(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
     };
     const reconciler = await composeReconciler({

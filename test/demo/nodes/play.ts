@@ -18,7 +18,7 @@ import type { Screen } from "../screen.ts";
 import { createFleet, HOME, readNodes } from "./cluster.ts";
 import { FROM, playNode, TO } from "./hosts.ts";
 import { startNodeApi } from "./node-api.ts";
-import { drawNodes, isUpdated } from "./picture.ts";
+import { drawNode, isUpdated } from "./picture.ts";
 import { isReady, isTerminating } from "../../../reconciler/model/health.ts";
 
 export interface Play {
@@ -33,7 +33,8 @@ type Store = Awaited<ReturnType<typeof startEmulator>>["store"];
 
 const NAMESPACE = "default";
 const TIMEOUT_MS = 120_000;
-const FRAME_MS = 100;
+/** Pods that go or come within this time are one row. */
+const TOGETHER_MS = 100;
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Resolves with the exit code. */
@@ -110,24 +111,26 @@ interface Shown {
   readonly mostCordoned: () => number;
 }
 
-/** Draws the nodes until `stop` fires, with the last Event about a node. */
+/** Writes what changes of the nodes until `stop` fires, and the last Event about one. */
 function showNodes(store: Store, names: readonly string[], { screen, stop }: Pick<Play, "screen" | "stop">): Shown {
   const startedAt = systemClock.monotonic();
   const elapsed = (): number => systemClock.monotonic() - startedAt;
   let message = "";
   let mostCordoned = 0;
+  let isDue = false;
   const draw = (): void => {
-    const nodes = readNodes(store, names);
-    mostCordoned = Math.max(mostCordoned, nodes.filter(({ cordoned }) => cordoned).length);
-    screen.show(drawNodes({ nodes, wanted: TO, message, elapsedMs: elapsed() }), formatSeconds(elapsed()));
+    isDue = false;
+    screen.show(readNodes(store, names).map(drawNode), message, formatSeconds(elapsed()));
   };
   const unsubscribe = store.subscribe(({ resource, object }) => {
     if (resource === "events" && dig(object, "involvedObject", "kind") === "Node")
       message = `${String(dig(object, "involvedObject", "name"))}: ${String(dig(object, "message"))}`;
-    if (resource === "nodes") draw();
+    if (resource === "nodes")
+      mostCordoned = Math.max(mostCordoned, readNodes(store, names).filter(({ cordoned }) => cordoned).length);
+    if (!isDue) setTimeout(draw, TOGETHER_MS);
+    isDue = true;
   });
-  const frames = setInterval(draw, FRAME_MS);
-  stop.addEventListener("abort", () => (unsubscribe(), clearInterval(frames)), { once: true });
+  stop.addEventListener("abort", unsubscribe, { once: true });
   return { draw, elapsed, mostCordoned: () => mostCordoned };
 }
 
