@@ -69,6 +69,7 @@ const GATES: Rules = {
     [withCheck({ periodSeconds: -1 }), /periodSeconds/],
     [withCheck({ initialDelaySeconds: 0.5 }), /initialDelaySeconds/],
     [withQuery({ expr: "" }), /query\.expr/],
+    [withQuery({ expr: "x".repeat(4097) }), /query\.expr: Too long: may not be more than 4096 bytes/],
     [
       withQuery({ expr: 'up{zone="$(zones)"}' }),
       /query\.expr: .*a placeholder \$\(\.\.\.\) is one of \$\(namespace\), /,

@@ -31,6 +31,9 @@ function ask(webhook: Webhook, object: unknown, more: Partial<AdmissionRequest> 
   return webhook.handle({ ...whole, name: "guard", dryRun: false, operation: "CREATE", object, ...more }, context);
 }
 
+const WITHIN = { successWhen: "WithinBaseline", expr: 'sum(errors{pod=~"$(candidate_pods)"})' };
+const BASELINE = { expr: 'sum(errors{pod=~"$(other_pods)"})', maxRatio: "2" };
+
 describe("/mutate-sts-plus-v1alpha1-phasedrollout", () => {
   const webhook = createPhasedDefaults();
   const patchOf = async (check: object): Promise<unknown> => (await ask(webhook, rolloutObject({ check }))).patch;
@@ -59,8 +62,6 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
   const validate = (traits: RolloutTraits, more?: Partial<AdmissionRequest>): Promise<Answer> =>
     ask(webhook, rolloutObject({ ...traits, query: { ...STATED, ...traits.query } }), more);
 
-  const WITHIN = { successWhen: "WithinBaseline", expr: 'sum(errors{pod=~"$(candidate_pods)"})' };
-  const BASELINE = { expr: 'sum(errors{pod=~"$(other_pods)"})', maxRatio: "2" };
   const comparing = (more: object): RolloutTraits => ({ check: { ...more, query: { url: "prom", ...WITHIN } } });
 
   const REFUSED: readonly (readonly [string, RolloutTraits, RegExp])[] = [
@@ -166,25 +167,75 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout about gates (§14.12)", () =
   const resource = { group: "zonewise.dev", version: "v1", resource: "rolloutgates" };
   const validate = (traits: GateTraits, more?: Partial<AdmissionRequest>): Promise<Answer> =>
     ask(webhook, gateObject(traits), { resource, ...more });
-  const asking = (expr: string): GateTraits => ({ check: { query: { expr, url: "http://prometheus" } } });
+  const url = "http://prometheus";
+  const asking = (expr: string, spec: object = {}): GateTraits => ({ spec, check: { query: { expr, url } } });
+  const comparing = (baseline: object, spec: object = {}): GateTraits => ({
+    spec,
+    check: { query: { expr: WITHIN.expr, url }, successWhen: "WithinBaseline", baseline: { ...BASELINE, ...baseline } },
+  });
   const update = (before: GateTraits): Partial<AdmissionRequest> => ({
     operation: "UPDATE",
     oldObject: gateObject(before),
   });
+  const UNFILLED = asking("sum($(other_pods))");
+  const PART = asking("rate(x[5$(range)])");
 
-  for (const [name, traits, why] of [
+  const REFUSED: readonly (readonly [string, GateTraits, RegExp, before?: GateTraits])[] = [
     ["a spec that cannot be read", { spec: { when: ["Never"] } }, /^spec: it cannot be read/],
     [
       "a URL that cannot be asked",
       { check: { query: { expr: "up", url: "ftp://prom" } } },
       /^spec\.checks: check errors: query\.url has another scheme/,
     ],
-  ] as const)
-    it(`refuses ${name}, where an older definition lets it pass`, async () => {
-      const { allowed, code, message } = await validate(traits);
+    [
+      "a placeholder where none can stand, in the query",
+      UNFILLED,
+      /^spec\.checks: check errors: query\.expr: \$\(other_pods\) must stand in the quotes after =~ or !~/,
+    ],
+    [
+      "one where none can stand, in the baseline",
+      comparing({ expr: 'sum(errors{pod="$(other_pods)"})' }),
+      /check errors: baseline\.expr: \$\(other_pods\) must stand in the quotes after =~ or !~/,
+    ],
+    [
+      "a name that ends the string that it stands in",
+      asking('up{a="$(group)"}', { group: 'a"} or vector(1) #' }),
+      /\$\(group\) does not stand for a valid object name/,
+    ],
+    [
+      "a zone after the last one",
+      asking('up{zone="$(zone)"}', { when: ["BetweenZones", "AfterLastZone"] }),
+      /\$\(zone\) is not a placeholder here/,
+    ],
+    [
+      "a comparison with no pods",
+      comparing({}, { when: ["AfterLastZone"] }),
+      /^spec\.checks: check errors: \$\(other_pods\) stands for no pods at AfterLastZone/,
+    ],
+    ["another fault of an invalid gate", PART, /\$\(range\) must stand where a duration does/, UNFILLED],
+  ];
+  for (const [name, traits, why, before] of REFUSED)
+    it(`refuses ${name}`, async () => {
+      const { allowed, code, message } = await validate(traits, before && update(before));
       assert.deepEqual([allowed, code], [false, 422]);
       assert.match(message ?? "", why);
     });
+
+  const ADMITTED: readonly (readonly [string, GateTraits, before?: GateTraits])[] = [
+    ["a comparison of the updated pods with the others", comparing({})],
+    ["a gate that only soaks", { spec: { soakSeconds: 60, checks: [] } }],
+    ["what is no PromQL, as Prometheus says so", asking("() ".repeat(1365))],
+    ["an invalid gate that is mended", asking("up == 0"), UNFILLED],
+  ];
+  for (const [name, traits, before] of ADMITTED)
+    it(`admits ${name}, without a warning`, async () =>
+      assert.deepEqual(await validate(traits, before && update(before)), { allowed: true, reason: "Valid" }));
+
+  it("lets an invalid gate observe from now on, with a warning", async () => {
+    const { allowed, warnings } = await validate(asking("sum($(other_pods))", { mode: "Observe" }), update(UNFILLED));
+    assert.equal(allowed, true);
+    assert.match(warnings?.[0] ?? "", /\$\(other_pods\) must stand .*it stays in force/);
+  });
 
   it("names all that is wrong", async () => {
     const checks = ["a", "b"].map((name) => ({ name, successWhen: "Data", query: { expr: "x[$(zone)]", url: "x" } }));
