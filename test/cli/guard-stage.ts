@@ -13,12 +13,12 @@ import type { Stage } from "../reconciler/stage.ts";
 import { openTerminal } from "./stage.ts";
 
 export const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
-export const CONFIGURATION = "pod-eviction-default";
+const CONFIGURATION = "pod-eviction-default";
 
 export const issue = () => certify("rollout-operator.default.svc");
 
 /** Another caBundle, policy or selector than that of the manifests. */
-export interface GuardTraits {
+interface GuardTraits {
   readonly caPem?: string;
   readonly webhook?: object;
 }
@@ -62,7 +62,6 @@ export async function guardEvictions(stage: Stage) {
   setService({ type: "ExternalName", externalName: "127.0.0.1" });
   register();
   return {
-    certPem,
     register,
     setService,
     unregister: () => void store.remove(HOOKS, undefined, CONFIGURATION),

@@ -51,17 +51,6 @@ test("a version older than the history has expired", () => {
   assert.equal(store.eventsSince(9).length, 1);
 });
 
-test("an update without a change keeps the version; one against another version is a conflict", () => {
-  const store = createStore(manualClock());
-  step(store, "a", 1);
-  const before = store.version();
-  store.update("configmaps", object("a", 1));
-  assert.equal(store.version(), before);
-  assert.throws(() => store.update("configmaps", object("a", 2), { expectedResourceVersion: "0" }), {
-    message: /has been modified/,
-  });
-});
-
 test("stored objects cannot be mutated", () => {
   const store = createStore(manualClock());
   const stored = store.create("configmaps", object("a", 1));

@@ -60,10 +60,8 @@ interface ZoneTraits {
   readonly replicas?: number;
   /** The number of ready pods; all by default. */
   readonly ready?: number;
-  readonly updated?: number;
   readonly labels?: Record<string, string>;
   readonly annotations?: Record<string, string | undefined>;
-  readonly serviceName?: string;
   readonly group?: string;
 }
 
@@ -74,7 +72,7 @@ const PREPARED = {
 
 /** Creates a StatefulSet that wants its pods prepared, with its pods. */
 export function createZone({ emulator: { store } }: Stage, name: string, traits: ZoneTraits = {}): StatefulSet {
-  const { replicas = 3, ready = replicas, updated = ready, group = "ingester", serviceName = "ingester" } = traits;
+  const { replicas = 3, ready = replicas, group = "ingester" } = traits;
   const annotations = JSON.parse(JSON.stringify({ ...PREPARED, ...traits.annotations })) as Record<string, string>;
   const labels = {
     "grafana.com/prepare-downscale": "true",
@@ -86,12 +84,12 @@ export function createZone({ emulator: { store } }: Stage, name: string, traits:
     statefulSet(name, replicas, {
       labels,
       annotations,
-      spec: { serviceName, revisionHistoryLimit: 10 },
+      spec: { serviceName: "ingester", revisionHistoryLimit: 10 },
       status: {
         observedGeneration: 1,
         replicas,
         readyReplicas: ready,
-        updatedReplicas: updated,
+        updatedReplicas: ready,
         currentRevision: "1",
         updateRevision: "1",
       },

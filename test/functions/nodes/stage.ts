@@ -16,7 +16,7 @@ import { type Entry, keepingLog, setStage, type Stage } from "../stage.ts";
 import { add } from "../../builders/objects.ts";
 
 export const NAMESPACE = "brupop-bottlerocket-aws";
-export const ACCOUNT = "brupop-agent-service-account";
+const ACCOUNT = "brupop-agent-service-account";
 export const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 
 export interface NodeAnswer {
@@ -52,7 +52,7 @@ export const FROZEN: PolicyTraits = {
   frozen: { id: "f1", at: "2026-01-01T00:00:00Z", reason: "RebootTimeout", message: "node-2 is lost" },
 };
 
-export function addPolicy(store: Store, { drain = {}, frozen }: PolicyTraits): void {
+function addPolicy(store: Store, { drain = {}, frozen }: PolicyTraits): void {
   const known = { nodeUid: "u", from: "1.0.0", to: "1.1.0", bootId: "b", phase: "Draining" };
   const since = "2026-01-01T00:00:00Z";
   const active = store
@@ -143,14 +143,14 @@ function parse(text: string): unknown {
 }
 
 interface AgentTraits {
-  readonly pod?: string;
   readonly namespace?: string;
   readonly audience?: string;
 }
 
 /** An agent's pod on the node, with its token. */
 export async function playAgent({ emulator, cluster }: Stage, node: string, traits: AgentTraits = {}): Promise<Agent> {
-  const { pod = `agent-${node}`, namespace = NAMESPACE, audience = "brupop-apiserver" } = traits;
+  const { namespace = NAMESPACE, audience = "brupop-apiserver" } = traits;
+  const pod = `agent-${node}`;
   const { store } = emulator;
   if (!store.get("serviceaccounts", namespace, ACCOUNT)) add(store, "ServiceAccount", ACCOUNT, { namespace });
   const made = add(store, "Pod", pod, {
