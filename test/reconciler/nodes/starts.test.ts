@@ -141,6 +141,8 @@ table(
   leave none where no pod has to go | a1 zone:a, a2 zone:a | wants a1 S, a2 S; slots a1 Starting, a2 Starting
   do not start as the last of their zone | a1 S/I zone:a Staging, a2 zone:a takes:a1+b1
     | slots a1 Staging; skips a2 LimitReached
+  nor beside one that waits for its drain | a1 S/S zone:a Holding takes:b1, a2 zone:a takes:a1+b1
+    | wants a1 R; slots a1 Holding; skips a2 LimitReached
   nor where all others that take pods go | a1 S/I zone:a Staging, a2 zone:a takes:a1 | slots a1 Staging; skips a2 LimitReached
   nor where none takes pods | a1 zone:a takes:a1 | skips a1 DrainBlocked
   nor where none does, whatever ends the drain | a1 zone:a takes:a1 onebyone {drain: {onTimeout: Reboot}}
