@@ -5,11 +5,11 @@ import type { Environment, WebhookSettings } from "../infra/config/config.ts";
 import type { Machine } from "../infra/machine.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
-import { type Runtime, start } from "../infra/start.ts";
+import { start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
 import { composeBudgets } from "../reconciler/budget/act/compose.ts";
 import { routeWebhooks } from "./http/admission.ts";
-import { type Handler, type Rim, createBodyReader, createBackgroundTasks, type BackgroundTasks } from "./http/rim.ts";
+import { type Handler, type Rim, createBodyReader, createBackgroundTasks } from "./http/rim.ts";
 import type { Webhook } from "./http/webhook.ts";
 import { recordInAnnotation, recordInTracker } from "./downscale/downscale-record.ts";
 import { createNoDownscale } from "./downscale/no-downscale.ts";
@@ -22,7 +22,7 @@ import { createRaisePartition } from "./phased/raise-partition.ts";
 import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
 import { showTotals } from "./totals/show-totals.ts";
 
-export interface FunctionsComposition extends Pick<Runtime, "log" | "tracer"> {
+export interface FunctionsComposition {
   /** The process's own metrics, with the reconciler's totals. */
   readonly metrics: Pick<Metrics, "render">;
   readonly configuration: WebhookSettings;
@@ -30,7 +30,6 @@ export interface FunctionsComposition extends Pick<Runtime, "log" | "tracer"> {
   readonly webhooks: readonly Webhook[];
   /** The handlers of all webhooks, by their paths. */
   readonly routes: ReadonlyMap<string, Handler>;
-  readonly tasks: BackgroundTasks;
 }
 
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
@@ -89,10 +88,7 @@ export async function composeFunctions(
     createRaisePartition(),
   ];
   return {
-    tasks,
-    tracer,
     configuration: configuration.webhooks,
-    log,
     metrics: showTotals({
       ...tools,
       log,

@@ -69,10 +69,11 @@ function adopt(server: Server, composition: Promise<FunctionsComposition>): void
 }
 
 async function drainAndEnd(server: CountedServer, composition: Promise<FunctionsComposition>): Promise<void> {
-  const { configuration, rim, tasks, log, tracer } = await composition;
+  const { configuration, rim } = await composition;
+  const { clock, log, tasks, tracer } = rim;
   log.info("draining");
-  await finishRequests(server, tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
-  await tracer.flush();
+  await finishRequests(server, tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock });
+  await tracer?.flush();
   log.info("drained");
   await end(0);
 }

@@ -14,18 +14,16 @@ import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { TEXT_TYPE } from "../../infra/metrics/registry.ts";
 import type { FunctionsComposition } from "../compose.ts";
-import { type BackgroundTasks, type Handler, requestPath } from "./rim.ts";
+import { type BackgroundTasks, type Handler, requestPath, type Rim } from "./rim.ts";
 
-export interface Served extends Pick<FunctionsComposition, "configuration" | "metrics" | "tasks" | "log" | "tracer"> {
-  readonly rim: Pick<FunctionsComposition["rim"], "clock">;
+export interface Served extends Pick<FunctionsComposition, "configuration" | "metrics"> {
+  readonly rim: Pick<Rim, "clock" | "log" | "tasks" | "tracer">;
   readonly routes: ReadonlyMap<string, Handler>;
 }
 
 /** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or if a port is in use. */
-export async function runServer(
-  { configuration, rim, routes, metrics, tasks, log, tracer }: Served,
-  stop: AbortSignal,
-): Promise<void> {
+export async function runServer({ configuration, rim, routes, metrics }: Served, stop: AbortSignal): Promise<void> {
+  const { clock, log, tasks, tracer } = rim;
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
   const files = filesOf(configuration);
   const secure = https.createServer(CONNECTION_TIMEOUTS, byPath(routes));
@@ -35,7 +33,7 @@ export async function runServer(
   const plain = http.createServer(CONNECTION_TIMEOUTS, health);
 
   await listen(plain, { what: "ready and metrics", port, address, log });
-  const following = followCertificate({ files, clock: rim.clock, log, signal: stop }, (pair) => {
+  const following = followCertificate({ files, clock, log, signal: stop }, (pair) => {
     secure.setSecureContext(pair);
     ready.resolve();
   });
@@ -45,11 +43,11 @@ export async function runServer(
   isServed = secure.listening;
   await following;
   log.info("draining");
-  await finishRequests(counted, tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  await finishRequests(counted, tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock });
   // The plain server closes last, and is ready until then: the kubelet also probes a pod that is being deleted, and
   // would report each failed probe.
   plain.close().closeAllConnections();
-  await tracer.flush();
+  await tracer?.flush();
   log.info("drained");
 }
 

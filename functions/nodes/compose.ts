@@ -28,10 +28,7 @@ export async function composeNodeApi(env: Environment, machine: Machine): Promis
   const shown = showNodes({ cluster, clock, log, metrics, identity, namespace });
   return {
     configuration: webhooks,
-    log,
     metrics: shown,
-    tasks,
-    tracer,
     rim,
     routes: new Map([...routes, [ROUTES.convert.path, serveConversion(rim)]]),
   };

@@ -23,7 +23,7 @@ test("unresponsive pods of one group do not delay the calls to another group's p
     PODS_CLIENT_TIMEOUT: "1m",
     LOG_LEVEL: "error",
   };
-  const { webhooks, tasks: work } = await composeFunctions(env, systemClock, toLoopback);
+  const { webhooks, rim } = await composeFunctions(env, systemClock, toLoopback);
   const webhook = webhooks.find(({ name }) => name === "prepareDownscale");
   assert.ok(webhook);
 
@@ -47,5 +47,5 @@ test("unresponsive pods of one group do not delay the calls to another group's p
   pods.closeAllConnections();
   pods.removeAllListeners("request").on("request", (_request, response) => response.end());
   assert.equal((await hanging).reason, "PodsNotPrepared");
-  await work.settled();
+  await rim.tasks.settled();
 });
