@@ -71,11 +71,8 @@ export function readPending(annotation = "{}"): PendingDownscales {
   }
 }
 
-export interface Current {
-  readonly uid: string;
-  readonly generation: number;
-  readonly replicas: number;
-}
+/** A zone before or after the downscale. */
+export type Current = Pick<Zone, "uid" | "generation" | "replicas">;
 
 /**
  * True if the StatefulSet has the requested replicas, or fewer than before: another webhook may have made the downscale
@@ -99,16 +96,16 @@ export function mayStillHappen(pending: PendingDownscale, current: Omit<Current,
 }
 
 /** The first zone whose admitted downscale may still be stored, and a description of that downscale. */
-export function findAdmitted<Z extends Current & { readonly name: string }>(
+export function findAdmitted(
   pending: PendingDownscales,
-  zones: readonly Z[],
+  zones: readonly Zone[],
   now: number,
-): { readonly zone: Z; readonly description: string } | undefined {
+): { readonly zone: Zone; readonly description: string } | undefined {
   for (const zone of zones) {
     const one = ownValue(pending, zone.name);
     if (one?.uid !== zone.uid || !mayStillHappen(one, zone, now)) continue;
     const description = `the downscale of ${zone.name} from ${one.from} to ${one.to} replicas, admitted at ${one.at}, may still be stored`;
-    return { zone, description: description };
+    return { zone, description };
   }
   return undefined;
 }

@@ -17,6 +17,7 @@ import { describeWait, formatGoDuration, parseGoDuration } from "../../infra/dur
 import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
+import type { DownscaleRefusal } from "../downscale/decide-admission.ts";
 import type { GatheredGroup, Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./snapshot.ts";
 
@@ -86,12 +87,6 @@ interface OtherZone {
   readonly minTime: string | undefined;
 }
 
-/** Why the downscale has to wait for another zone's time. */
-interface EarlyDownscale {
-  readonly reason: "DownscaleUnreadable" | "MinTimeNotElapsed";
-  readonly message: string;
-}
-
 /** Longer than any duration that makes sense; parsing takes time by the length. */
 const MAX_DURATION_LENGTH = 64;
 
@@ -103,7 +98,7 @@ export function refuseByTime(
   others: readonly OtherZone[],
   now: number,
   unreadable: string,
-): EarlyDownscale | undefined {
+): DownscaleRefusal | undefined {
   for (const { name, lastDownscale, minTime } of others) {
     if (lastDownscale === undefined) continue;
     const last = parseTimestamp(lastDownscale);
