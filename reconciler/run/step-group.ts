@@ -10,7 +10,7 @@ import type { Attributes } from "../../infra/tracing/tracer.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/rollout.ts";
-import { groupKey, type GatheredGroup, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import type { Common, DeletePods, GroupResult, Outcome } from "../model/outcome.ts";
 import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
 import { decideByStatus, decideUngated, passGates, listRemaining } from "../rollout/decide-rollout.ts";
@@ -77,10 +77,10 @@ async function rollOut(common: Common, { gatheredAt, gates, isResync }: Facts, i
   if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return { ...common, ...early };
 
-  const gathered = { ...(await gatherGroup(zones, context)), gatheredAt };
-  const seen = { ...common, remaining: listRemaining(gathered.zones) };
+  const snapshot = { ...(await gatherGroup(zones, context)), gatheredAt, now: context.clock.now() };
+  const seen = { ...common, remaining: listRemaining(snapshot.zones) };
   if (early?.state === "held") return { ...seen, ...early };
-  return await rollOutZones(seen, { gathered, gated }, input);
+  return await rollOutZones(seen, { snapshot, gated }, input);
 }
 
 /** The result by status alone, gates included; undefined if the pods must be read. */
@@ -90,14 +90,15 @@ function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }:
   return held ? { state: "held", hold: held } : { state: "settled" };
 }
 
+type Snapshot = GroupSnapshot & Pick<Facts, "gatheredAt">;
+
 interface Gathered {
-  readonly gathered: GatheredGroup & Pick<Facts, "gatheredAt">;
+  readonly snapshot: Snapshot;
   readonly gated: GroupGates;
 }
 
-async function rollOutZones(common: Common, { gathered, gated }: Gathered, input: StepInput): Promise<Outcome> {
+async function rollOutZones(common: Common, { snapshot, gated }: Gathered, input: StepInput): Promise<Outcome> {
   const actor = { ...input.context, mayDisrupt: input.mayDisrupt };
-  const snapshot = { ...gathered, now: actor.clock.now() };
   const decision = await decide(snapshot, gated, actor);
   actor.tracer?.mark("decide", () => describe(decision));
   if (!decision) return { ...common, state: "settled" };
@@ -107,8 +108,6 @@ async function rollOutZones(common: Common, { gathered, gated }: Gathered, input
   const finished: Outcome = { ...common, state: "acted", decision, effect: { replaced: [], denied: [] } };
   return gated.verdicts ? finished : await beginNextZone(common, { finished, zone, snapshot }, input);
 }
-
-type Snapshot = GroupSnapshot & Pick<Facts, "gatheredAt">;
 
 /**
  * The rules decide once, by this snapshot. Before a late deletion only the gates are read again, as one may have been

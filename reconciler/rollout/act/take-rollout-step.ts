@@ -117,14 +117,18 @@ async function deleteUnderLease(batch: Batch, actor: DisruptionContext): Promise
   const done = await underDownscaleLease(zone, actor, async ({ fence, pending, leaveToExpire }) => {
     const others = judged.filter(({ uid }) => uid !== zone.uid);
     const admitted = findAdmitted(pending, others, actor.clock.now());
-    if (admitted) return waitFor(zone, admitted.description, admitted.zone.name);
+    if (admitted) return waitForDownscale(zone, admitted.description, admitted.zone.name);
     return await deleteInTurn(batch, { ...actor, fence }, leaveToExpire);
   });
   if ("result" in done) return done.result;
-  return waitFor(zone, `the downscale Lease of its group is held for ${done.holder}`, `the Lease of ${done.holder}`);
+  return waitForDownscale(
+    zone,
+    `the downscale Lease of its group is held for ${done.holder}`,
+    `the Lease of ${done.holder}`,
+  );
 }
 
-function waitFor(zone: Zone, why: string, what: string): Hold {
+function waitForDownscale(zone: Zone, why: string, what: string): Hold {
   return { ...hold("OtherZoneNotReady", `${zone.name} waits: ${why}`, [zone]), dedupKey: `${zone.name} after ${what}` };
 }
 
