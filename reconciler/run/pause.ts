@@ -40,8 +40,6 @@ export interface Pausing {
   readonly steps: Steps;
   /** When something last changed that ticks may still have to read, by the monotonic clock. */
   newsAt: number;
-  /** Called with the result of a step that ends between two ticks. */
-  onLate: (result: StepResult) => void;
 }
 
 interface Ticked {
@@ -58,20 +56,20 @@ export async function pause(session: Pausing, { result, changed, atRest }: Ticke
   if (changed || result?.acted) return;
   const over = new AbortController();
   const untilDue = (dueAt: number): number => Math.max(dueAt - clock.now(), 0) || OVERDUE_PAUSE_MS;
-  session.onLate = (late) => {
+  steps.onEnd = (late) => {
     if (needsTick(late)) changes.wake();
     else if (late.dueAt !== undefined)
       void clock.sleep(untilDue(late.dueAt), over.signal).then(() => over.signal.aborted || changes.wake());
   };
   // Those that have ended since the tick did.
-  steps.ended.forEach(session.onLate);
+  steps.ended.forEach(steps.onEnd);
   const isLong = atRest && clock.monotonic() - session.newsAt >= AFTER_NEWS_MS;
   const mostMs = Math.min(
     isLong ? Math.max(REST_MS, intervalMs) : intervalMs,
     untilDue(result?.nextCheckAt ?? Infinity),
   );
   if (await waitForChange(session, mostMs, intervalMs)) session.newsAt = clock.monotonic();
-  session.onLate = () => {};
+  steps.onEnd = () => {};
   over.abort();
 }
 

@@ -151,8 +151,7 @@ async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSi
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const statuses = createGroupStatuses({ ...context, log });
-  const onEnd = (result: StepResult): void => session.onLate(result);
-  const session: Session = {
+  return {
     context,
     changes,
     recorder,
@@ -160,13 +159,11 @@ async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSi
     reporter: createReporter({ ...input, recorder, recall: statuses.recall }),
     totals: await createLeaseTotals(held.annotations, input.metrics),
     notifier: createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until }),
-    steps: createSteps(context, { onOwed: changes.wake, onEnd, isPatient: input.once === true }),
+    steps: createSteps(context, { onOwed: changes.wake, isPatient: input.once === true }),
     resyncedAt: new Map(),
     underWay: Promise.resolve(),
     newsAt: -Infinity,
-    onLate: () => {},
   };
-  return session;
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */

@@ -42,10 +42,10 @@ export interface TickInput extends Omit<StepInput, "report"> {
 export interface Steps {
   /** Paused since before anything was read that the tick decides by. */
   readonly queue: Queue;
-  /** Called with the result of each step as it ends. */
-  readonly onEnd: (result: StepResult) => void;
   /** The results that no tick has reported yet. */
   readonly ended: StepResult[];
+  /** Called with the result of each step as it ends. Pauses listen; during a tick nobody does, as it reads `ended`. */
+  onEnd: (result: StepResult) => void;
   /** The place in the circle of all groups where the ticks begin, 32 bits. */
   readonly from: number;
   /** Milliseconds for which a tick waits for its steps. */
@@ -76,12 +76,12 @@ const PHASED = "/phased";
 /** For ticks under one Lease, which begin at `now`. */
 export function createSteps(
   { clock, stop }: Pick<Context, "clock" | "stop">,
-  { onOwed, onEnd, isPatient }: Pick<Steps, "onEnd"> & { readonly onOwed: () => void; readonly isPatient: boolean },
+  { onOwed, isPatient }: { readonly onOwed: () => void; readonly isPatient: boolean },
 ): Steps {
   const limits = { atOnce: AT_ONCE, ofNamespace: OF_NAMESPACE };
   const queue = new Queue({ ...limits, monotonic: clock.monotonic, signal: stop, onOwed });
   const patienceMs = isPatient ? Infinity : PATIENCE_MS;
-  return { queue, onEnd, ended: [], from: placeOfRun(clock.now()), patienceMs };
+  return { queue, ended: [], onEnd: () => {}, from: placeOfRun(clock.now()), patienceMs };
 }
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */

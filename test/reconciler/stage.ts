@@ -143,7 +143,7 @@ export function tickOnce(
   const stop = more.stop ?? new AbortController().signal;
   const all = {
     ...clock,
-    steps: createSteps({ clock, stop }, { onOwed: () => {}, onEnd: () => {}, isPatient: true }),
+    steps: createSteps({ clock, stop }, { onOwed: () => {}, isPatient: true }),
     fence: { write: () => ({}) },
     namespaces: ["default"],
     stop,

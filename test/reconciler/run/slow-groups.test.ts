@@ -189,10 +189,7 @@ describe("a group whose step an earlier tick has begun", () => {
     await stage.time.advance(3000);
     const { cluster } = stage.connect();
     const stop = new AbortController();
-    const steps = createSteps(
-      { clock: stage.clock, stop: stop.signal },
-      { onOwed: () => {}, onEnd: () => {}, isPatient: false },
-    );
+    const steps = createSteps({ clock: stage.clock, stop: stop.signal }, { onOwed: () => {}, isPatient: false });
     const earlier = Promise.withResolvers<void>();
     void steps.queue.resume(new Map([["default/store", () => earlier.promise]]));
     const ending: Cluster = {
@@ -230,10 +227,7 @@ describe("a group that waits for its turn", () => {
       deploy(stage, "x:2", { group: "store" });
       await stage.time.advance(500);
       const stop = new AbortController();
-      const steps = createSteps(
-        { clock: stage.clock, stop: stop.signal },
-        { onOwed: () => {}, onEnd: () => {}, isPatient: false },
-      );
+      const steps = createSteps({ clock: stage.clock, stop: stop.signal }, { onOwed: () => {}, isPatient: false });
       void steps.queue.resume(new Map(slow.map((key) => [key, () => new Promise<void>(() => {})])));
       const { cluster } = stage.connect();
       const told: Outcome[] = [];

@@ -71,7 +71,7 @@ async function play(groups: readonly Group[], minutes: number): Promise<Map<Grou
   async function serveRun(): Promise<void> {
     const stop = new AbortController();
     const over = clock.sleep(RUN_MS).then(() => stop.abort());
-    const steps = createSteps({ clock, stop: stop.signal }, { onOwed: () => {}, onEnd: () => {}, isPatient: false });
+    const steps = createSteps({ clock, stop: stop.signal }, { onOwed: () => {}, isPatient: false });
     while (!stop.signal.aborted) {
       steps.queue.pause();
       await tickOnce({ clock }, cluster, { namespaces: [""], steps, stop: stop.signal });
