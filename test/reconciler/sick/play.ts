@@ -79,8 +79,6 @@ type SickEvent = SickGroup["events"][number];
 
 interface Played {
   readonly isSettled: boolean;
-  /** A settled group gets no second read. */
-  readonly readsPods: boolean;
   readonly holds: readonly Hold[];
   /** Zones that had pods that were not ready when the user's cure began. */
   readonly sickZones: number;
@@ -293,12 +291,12 @@ export function playSickGroup(group: SickGroup): Played {
   play.cure();
   for (let quiet = 0; quiet < 3 && cluster.now() - curedAt < HORIZON;) {
     const isOver = !play.tick() && !play.settle() && !play.settle(true);
-    const isSettled = isOver && play.holds.length === 0;
+    // A settled group gets no second read.
+    const isSettled = isOver && play.holds.length === 0 && decideWithoutPods(cluster.objects()) === undefined;
     quiet = isSettled ? quiet + 1 : 0;
     cluster.elapse(isOver && !isSettled ? MINUTE : 2000);
   }
   const tookMs = cluster.now() - curedAt;
   const isSettled = play.holds.length === 0 && tookMs < HORIZON;
-  const readsPods = decideWithoutPods(cluster.objects()) !== undefined;
-  return { isSettled, readsPods, holds: play.holds, sickZones, tookMs, violations };
+  return { isSettled, holds: play.holds, sickZones, tookMs, violations };
 }

@@ -12,9 +12,9 @@ it("over random groups with sick pods, a fixed template and the way back of the 
   const seen = { severalZones: 0, scaled: 0, budgets: 0, quick: 0 };
   fc.assert(
     fc.property(sickGroup, (group) => {
-      const { isSettled, readsPods, holds, sickZones, tookMs, violations } = playSickGroup(group);
+      const { isSettled, holds, sickZones, tookMs, violations } = playSickGroup(group);
       assert.deepEqual(violations, []);
-      assert.ok(isSettled && !readsPods, JSON.stringify(holds));
+      assert.ok(isSettled, JSON.stringify(holds));
       if (sickZones > 1) seen.severalZones++;
       if (group.budget) seen.budgets++;
       if (group.shape.scaling !== "none" && group.cure.reverts) seen.scaled++;
