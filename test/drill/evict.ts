@@ -1,5 +1,5 @@
 /** Evictions as clients of a cluster send them: a single one, those of several clients, a drain. */
-import type { Clock } from "../../infra/clock.ts";
+import { type Clock, firstOfSignals } from "../../infra/clock.ts";
 import { hasCode, messageOf, RolloutError } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { evictions } from "../../infra/kubernetes/resources.ts";
@@ -53,19 +53,28 @@ interface Bounds {
   readonly pauseMs: number;
 }
 
-/** Each client evicts pods that `takes` allows, at random, with pauses between half and one and a half of `pauseMs`. */
+/**
+ * Each client evicts pods that `takes` allows, at random, with pauses between half and one and a half of `pauseMs`, until
+ * `over` fires. What was sent by then gets its answer, and a pod that goes is seen to go: one that went later would be
+ * away in the next stage.
+ */
 export async function evictAtRandom(
   drill: Drill,
-  { clients, tries, pauseMs }: Bounds,
+  { clients, tries, pauseMs, over }: Bounds & { readonly over: AbortSignal },
   takes: (pod: PodFact) => boolean,
 ): Promise<void> {
   const { clock, history, random, signal } = drill;
+  const until = firstOfSignals(signal, over);
+  const isUp = ({ name, uid }: PodFact): boolean => {
+    const now = history.pods.get(name);
+    return now?.uid === uid && now.state === "up";
+  };
   const client = async (): Promise<void> => {
-    for (let i = 0; i < tries && !signal.aborted; i++) {
+    for (let i = 0; i < tries && !until.aborted; i++) {
       const up = [...history.pods.values()].filter((pod) => pod.state === "up" && takes(pod));
       const pod = up[Math.floor(random() * up.length)];
-      if (pod) await evict(drill, pod);
-      await clock.sleep(pauseMs * (0.5 + random()), signal);
+      if (pod && (await evict(drill, pod)) === 201) await history.until(() => !isUp(pod), signal);
+      await clock.sleep(pauseMs * (0.5 + random()), until);
     }
   };
   await Promise.all(Array.from({ length: clients }, client));

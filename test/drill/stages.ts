@@ -96,7 +96,7 @@ const rollout: Stage = async (drill) => {
   const over = new AbortController();
   const isNew = ({ zone, revision }: PodFact): boolean => before.get(zone) !== revision;
   // The rollout replaces the other pods.
-  const evicting = evictAtRandom({ ...drill, signal: firstOfSignals(signal, over.signal) }, DURING_ROLLOUT, isNew);
+  const evicting = evictAtRandom(drill, { ...DURING_ROLLOUT, over: over.signal }, isNew);
   const isDone = (): boolean => isWhole(drill) && [...history.pods.values()].every(isNew);
   const done = await history.until(isDone, signal);
   over.abort();
