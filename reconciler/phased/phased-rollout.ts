@@ -92,7 +92,11 @@ const SPEC = z
 /** Used in place of a spec that cannot be read. */
 const UNREADABLE = SPEC.parse({ targetRef: "-", check: { query: { expr: "", url: "" } } });
 
-const TARGET = z.object({ targetRef: z.string() });
+/** What counts of a spec that is wrong elsewhere: it claims its target, and says what becomes of that. */
+const KEPT = z.object({
+  targetRef: z.string().catch(""),
+  onDelete: z.enum(["release", "freeze"]).catch("release"),
+});
 
 /** Reads the object; `byDefault` is the installation's default of `successWhen`. */
 export function readPhasedRollout({ metadata, spec, status }: CustomObject, byDefault: SuccessWhen): PhasedRollout {
@@ -104,8 +108,7 @@ export function readPhasedRollout({ metadata, spec, status }: CustomObject, byDe
     ...readIdentity(metadata),
     ...readMetadata(metadata),
     ...read,
-    // One that cannot be read still claims its target.
-    targetRef: TARGET.safeParse(spec).data?.targetRef ?? "",
+    ...KEPT.parse(spec ?? {}),
     skipCheck: skipCheck ?? standardRollingUpdate ?? false,
     check: { ...check, query, successWhen: successWhen ?? byDefault },
     statesSuccessWhen: successWhen !== undefined,

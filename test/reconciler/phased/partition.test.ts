@@ -74,6 +74,16 @@ table("adopted, suspended, given back", [
     "give back with partition kept, 0 pods",
   ],
   [
+    "the same of a spec that is wrong elsewhere",
+    {
+      terminating: true,
+      spec: { onDelete: "freeze", skipCheck: true, standardRollingUpdate: false },
+      set: { ...NEWER, partition: 2 },
+      pods: "oon",
+    },
+    "give back with partition kept, 0 pods",
+  ],
+  [
     "a deleted PhasedRollout whose finalizer is gone gives back, and claims nothing",
     { terminating: true, finalizers: ["foregroundDeletion"] },
     "give back with partition 0, 0 pods",
