@@ -130,7 +130,7 @@ async function readPods(zones: readonly Zone[], source: BoundSource): Promise<Fo
     const query = { namespace, labelSelector };
     const { items } = await readAll({ resource: pods, query, read: readPod }, source, source.call);
     for (const pod of items) {
-      const zone = list.zones.find(({ uid, selector }) => uid === pod.owner && matchesSelector(selector, pod.labels));
+      const zone = list.zones.find((one) => isOf(pod, one));
       const { [LABELS.rolloutGroup]: names = "" } = pod.labels;
       if (zone) {
         found.get(zone)?.push(pod);
@@ -141,6 +141,10 @@ async function readPods(zones: readonly Zone[], source: BoundSource): Promise<Fo
   for (const own of ["", group]) named.delete(own);
   return { complete: (zone) => withPods(zone, found.get(zone) ?? []), labelled, named };
 }
+
+/** A pod whose labels are too long to be kept is its owner's: a StatefulSet releases the pods that it does not select. */
+const isOf = ({ owner, labels, textProblem }: Pod, { uid, selector }: Zone): boolean =>
+  owner === uid && (textProblem !== undefined || matchesSelector(selector, labels));
 
 /** A list that finds the pods of these zones, and possibly others. */
 interface PodList {

@@ -53,11 +53,14 @@ it("a pod belongs to the StatefulSet that controls it, if its selector matches",
     ...pod,
     metadata: { ...pod.metadata, labels: { ...pod.metadata?.labels, ...labels } },
   });
+  // More than are kept of a pod: it has been selected by labels that are gone by then.
+  const tooLong = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`label-${i}`, "x".repeat(60)]));
   const pods = [
     labelled(podObject("ingester-zone-a", 0), selected),
     labelled(podObject("ingester-zone-b", 0), { ...selected, tier: "y" }),
     labelled(podObject("another", 0), { ...selected, name: "ingester-zone-b" }),
     labelled(podObject("ingester-zone-b", 1), selected),
+    labelled(podObject("ingester-zone-a", 1), { ...tooLong, ...selected }),
   ];
   const cluster = {
     async *list(_: unknown, query: { readonly labelSelector?: string }) {
@@ -68,6 +71,6 @@ it("a pod belongs to the StatefulSet that controls it, if its selector matches",
   const found = await gatherZonePods(zones, { cluster });
   assert.deepEqual(
     found.map((zone) => zone.pods.map(({ name }) => name)),
-    [["ingester-zone-a-0"], ["ingester-zone-b-1"]],
+    [["ingester-zone-a-0", "ingester-zone-a-1"], ["ingester-zone-b-1"]],
   );
 });
