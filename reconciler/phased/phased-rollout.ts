@@ -93,22 +93,20 @@ const SPEC = z
 const UNREADABLE = SPEC.parse({ targetRef: "-", check: { query: { expr: "", url: "" } } });
 
 /** What counts of a spec that is wrong elsewhere: it claims its target, and says what becomes of that. */
-const KEPT = z.object({
-  targetRef: z.string().catch(""),
-  onDelete: z.enum(["release", "freeze"]).catch("release"),
-});
+const KEPT = z
+  .object({ targetRef: z.string().catch(""), onDelete: z.enum(["release", "freeze"]).catch("release") })
+  .catch({ targetRef: "", onDelete: "release" });
 
 /** Reads the object; `byDefault` is the installation's default of `successWhen`. */
 export function readPhasedRollout({ metadata, spec, status }: CustomObject, byDefault: SuccessWhen): PhasedRollout {
   const parsed = SPEC.safeParse(spec);
-  const { check, skipCheck, standardRollingUpdate, ...read } = parsed.data ?? UNREADABLE;
+  const { check, skipCheck, standardRollingUpdate, ...read } = parsed.data ?? { ...UNREADABLE, ...KEPT.parse(spec) };
   const { successWhen, ...query } = check.query;
   return {
     kind: "PhasedRollout",
     ...readIdentity(metadata),
     ...readMetadata(metadata),
     ...read,
-    ...KEPT.parse(spec ?? {}),
     skipCheck: skipCheck ?? standardRollingUpdate ?? false,
     check: { ...check, query, successWhen: successWhen ?? byDefault },
     statesSuccessWhen: successWhen !== undefined,
