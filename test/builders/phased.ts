@@ -3,6 +3,7 @@ import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import type { PodObject, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
 import { HELD } from "../../reconciler/phased/target.ts";
+import { make } from "./objects.ts";
 import { podObject, type PodTraits, statefulSetObject } from "./zones.ts";
 
 export const NOW = Date.parse("2026-03-01T12:00:00Z");
@@ -24,12 +25,9 @@ export interface RolloutTraits {
 
 /** The object of a PhasedRollout of the StatefulSet `db`. */
 export function rolloutObject({ name = "guard", spec, check, query, ...traits }: RolloutTraits = {}): CustomObject {
-  return {
-    apiVersion: "sts.plus/v1alpha1",
-    kind: "PhasedRollout",
+  return make("PhasedRollout", name, {
+    namespace: "test",
     metadata: {
-      namespace: "test",
-      name,
       uid: `uid-${name}`,
       resourceVersion: "1",
       generation: traits.generation ?? 1,
@@ -43,7 +41,7 @@ export function rolloutObject({ name = "guard", spec, check, query, ...traits }:
       ...spec,
     },
     ...(traits.status && { status: traits.status }),
-  };
+  });
 }
 
 export interface SetTraits {
